@@ -1,0 +1,1 @@
+"""The node daemon: from the API's objects to the kernel."""

@@ -1,0 +1,1 @@
+"""Our tables in the kernel: names and shapes, packed elements, transactions over netlink, and the monitor."""
