@@ -1,0 +1,1 @@
+"""Stories told to the real thing: a real API server, real daemons, real packets."""
