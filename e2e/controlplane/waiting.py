@@ -1,0 +1,21 @@
+"""Waiting for what other processes will do."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_EVERY_S = 0.05
+
+
+def wait_for(probe: Callable[[], T | None], what: str, *, timeout_s: float = 20.0) -> T:
+    """The first answer of `probe` that is true; TimeoutError, naming `what` and the last answer, if none comes."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        answer = probe()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {timeout_s:g} s: {what}; the last answer was {answer!r}")
+        time.sleep(_EVERY_S)
