@@ -1,0 +1,32 @@
+"""Logging: structlog, one line an event, as JSON for collectors or coloured columns for a terminal."""
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+
+DEBUG_VERBOSITY = 4  # kube-proxy's -v: 4 and above shows each decision
+
+
+def set_up_logs(verbosity: int, log_format: str) -> None:
+    """Configure structlog for the process; `auto` is the console form on a terminal and JSON elsewhere."""
+    console = log_format == "console" or (log_format == "auto" and sys.stderr.isatty())
+    renderer: Any = structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
+    level = logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.dict_tracebacks if not console else _keep,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _keep(_logger: Any, _method: str, event: Any) -> Any:
+    return event

@@ -1,0 +1,132 @@
+"""Metrics: kube-proxy's names where it has them, and ours. Nothing is labelled by IP or pod.
+
+What the loop knows it adds here as it happens; what the kernel counts is read when somebody asks (`KernelCollector`).
+"""
+
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from prometheus_client import Counter, Gauge, Histogram, Info
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from endpointslice.snapshot import Snapshot
+from endpointslice.topology import Tier
+from endpointslice.types import Family
+from proxy.kernel.change import Counters
+from proxy.planner.fragments import Label, Labels
+
+_SYNC_BUCKETS = tuple(0.001 * 2**step for step in range(15))  # kube-proxy's: 15 from 1 ms, doubling
+_PROGRAMMING_BUCKETS = (  # kube-proxy's, with four below for a proxy that is done in milliseconds
+    *(0.001, 0.005, 0.025, 0.1, 0.25, 0.5),
+    *(float(second) for second in range(1, 60)),
+    *(float(second) for second in range(60, 120, 5)),
+    *(float(second) for second in range(120, 301, 30)),
+)
+_FAMILY = ["ip_family"]
+
+SYNC_SECONDS = Histogram(
+    "kubeproxy_sync_proxy_rules_duration_seconds", "Time to plan and write one change.", labelnames=_FAMILY, buckets=_SYNC_BUCKETS
+)
+FULL_SYNC_SECONDS = Histogram(
+    "kubeproxy_sync_full_proxy_rules_duration_seconds", "The same, where everything was compared.", labelnames=_FAMILY, buckets=_SYNC_BUCKETS
+)
+PARTIAL_SYNC_SECONDS = Histogram(
+    "kubeproxy_sync_partial_proxy_rules_duration_seconds", "The same, for what events touched.", labelnames=_FAMILY, buckets=_SYNC_BUCKETS
+)
+LAST_SYNC = Gauge("kubeproxy_sync_proxy_rules_last_timestamp_seconds", "When the kernel last agreed to a change.", _FAMILY)
+LAST_QUEUED = Gauge("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", "When a change was last queued.", _FAMILY)
+PROGRAMMING_SECONDS = Histogram(
+    "kubeproxy_network_programming_duration_seconds",
+    "From the change of a pod or Service (last-change-trigger-time) to the kernel's having it.",
+    labelnames=_FAMILY,
+    buckets=_PROGRAMMING_BUCKETS,
+)
+ENDPOINT_CHANGES = Counter("kubeproxy_sync_proxy_rules_endpoint_changes", "EndpointSlice events that changed something.", _FAMILY)
+SERVICE_CHANGES = Counter("kubeproxy_sync_proxy_rules_service_changes", "Service events that changed something.", _FAMILY)
+ENDPOINT_CHANGES_PENDING = Gauge("kubeproxy_sync_proxy_rules_endpoint_changes_pending", "Of those, not yet written.", _FAMILY)
+SERVICE_CHANGES_PENDING = Gauge("kubeproxy_sync_proxy_rules_service_changes_pending", "Of those, not yet written.", _FAMILY)
+SYNC_FAILURES = Counter("kubeproxy_sync_proxy_rules_nftables_sync_failures", "Transactions that the kernel refused.", _FAMILY)
+NO_LOCAL_ENDPOINTS = Gauge(
+    "kubeproxy_sync_proxy_rules_no_local_endpoints",
+    "Service ports whose policy is Local and that have endpoints, none of them here.",
+    ["traffic_policy", *_FAMILY],
+)
+FOREIGN_CHANGES = Counter("closeby_foreign_changes", "Times that another program changed our tables.")
+LOOP_ERRORS = Counter("closeby_loop_errors", "Errors of the loop that were not expected; each has a trace in the log.")
+ELEMENTS_WRITTEN = Counter("closeby_elements_written", "Elements that were changed in the kernel.", ["verb"])
+# One transaction changes both families, so each number of a sync stands under both labels.
+FAMILIES = tuple(Family)
+
+BUILD = Info("closeby_build", "This program's version.")
+
+
+class Published(NamedTuple):
+    """What the loop lets others see; replaced whole, so a reader holds one consistent state."""
+
+    snapshot: Snapshot
+    labels: Labels
+    totals: Mapping[Label, int]  # connections of counters that are gone
+    tiers: Mapping[str, Mapping[Tier, int]]  # endpoints in use for the ClusterIP, by Service
+    generation: int  # grows with every commit
+
+
+class KernelCollector(Collector):
+    """Connections by Service port and tier, from the element counters, and what the Snapshot tells, at scrape time."""
+
+    def __init__(self, published: Callable[[], Published], count: Callable[[], Counters]) -> None:
+        self._published = published
+        self._count = count
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing at registration: the first answer comes with the first scrape."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """The families below; a commit between the two reads is seen by its generation, and read again."""
+        for _ in range(5):
+            state = self._published()
+            counters = self._count()
+            if self._published().generation == state.generation:
+                break
+        yield render_connections(state, counters)
+        yield render_tiers(state)
+        yield render_skipped(state)
+
+
+def render_connections(state: Published, counters: Counters) -> Metric:
+    """New connections per Service port and tier since the table was made."""
+    family = CounterMetricFamily(
+        "closeby_connections",
+        "New connections by Service port and tier of the endpoints in use; counted in the kernel.",
+        labels=["namespace", "service", "port", "tier"],
+    )
+    totals: Tally[Label] = Tally(state.totals)
+    for key, packets in counters.items():
+        if (label := state.labels.get(key)) is not None:
+            totals[label] += packets
+    for label, packets in totals.items():
+        namespace, _, name = label.service.partition("/")
+        family.add_metric([namespace, name, label.port, label.tier.value], packets)
+    return family
+
+
+def render_tiers(state: Published) -> Metric:
+    """Endpoints in use by tier."""
+    family = GaugeMetricFamily("closeby_endpoints", "Endpoints that ClusterIP traffic uses here.", labels=["tier"])
+    totals: Tally[Tier] = Tally(dict.fromkeys(Tier, 0))
+    for tiers in list(state.tiers.values()):
+        totals.update(tiers)
+    for tier, count in totals.items():
+        family.add_metric([tier.value], count)
+    return family
+
+
+def render_skipped(state: Published) -> Metric:
+    """Objects, or parts of one, that can't be used, by reason."""
+    family = GaugeMetricFamily("closeby_skipped_objects", "Objects or parts not used.", labels=["reason"])
+    reasons = Tally(skipped.reason for parts in state.snapshot.skipped.values() for skipped in parts)
+    for reason, count in sorted(reasons.items()):
+        family.add_metric([reason], count)
+    return family

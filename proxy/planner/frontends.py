@@ -1,0 +1,122 @@
+"""The addresses and ports that clients use: what a Service port answers on, and who wins when two Services claim the same."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from endpointslice.addresses import family_of
+from endpointslice.types import IP, Family, Protocol, Service, ServiceName, ServicePort
+
+
+class FrontendKind(StrEnum):
+    """What kind of address a frontend is."""
+
+    CLUSTER_IP = "ClusterIP"
+    EXTERNAL_IP = "ExternalIP"
+    LOAD_BALANCER_IP = "LoadBalancerIP"
+    NODE_PORT = "NodePort"
+
+
+class Frontend(NamedTuple):
+    """One thing that a client can connect to."""
+
+    kind: FrontendKind
+    family: Family
+    ip: IP | None  # None: a NodePort, on each of the node's own addresses
+    protocol: Protocol
+    port: int
+
+
+class ClaimKey(NamedTuple):
+    """What only one Service port can have: the kernel's maps hold one value a key."""
+
+    family: Family
+    ip: IP | None
+    protocol: Protocol
+    port: int
+
+
+class Claim(NamedTuple):
+    """A Service port's claim; the smallest wins: a ClusterIP, then the older Service, then the first by name."""
+
+    rank: int  # 0: its own ClusterIP, which nobody's externalIPs may take; 1: anything else
+    created: str  # RFC 3339 in UTC sorts as text; "~" sorts an unknown age last
+    service: ServiceName
+    port: str
+
+
+def service_families(service: Service) -> tuple[Family, ...]:
+    """The families that the Service has a ClusterIP of; its other addresses of other families don't count."""
+    return tuple(family_of(ip) for ip in service.cluster_ips)
+
+
+def port_frontends(service: Service, port: ServicePort, family: Family) -> tuple[Frontend, ...]:
+    """Every frontend of one Service port in one family, the ClusterIP first; an address named twice counts once."""
+    seen: set[IP] = set()
+    frontends: list[Frontend] = []
+    for kind, ips in (
+        (FrontendKind.CLUSTER_IP, service.cluster_ips),
+        (FrontendKind.LOAD_BALANCER_IP, service.load_balancer_ips),
+        (FrontendKind.EXTERNAL_IP, service.external_ips),
+    ):
+        for ip in ips:
+            if ip not in seen and family_of(ip) is family:
+                seen.add(ip)
+                frontends.append(Frontend(kind, family, ip, port.protocol, port.port))
+    if port.node_port:
+        frontends.append(Frontend(FrontendKind.NODE_PORT, family, None, port.protocol, port.node_port))
+    return tuple(frontends)
+
+
+def claim_key(frontend: Frontend) -> ClaimKey:
+    """The key that the frontend takes."""
+    return ClaimKey(frontend.family, frontend.ip, frontend.protocol, frontend.port)
+
+
+def service_claims(service: Service) -> dict[ClaimKey, Claim]:
+    """Every key that the Service claims; between two ports of one Service the first by name has it."""
+    claims: dict[ClaimKey, Claim] = {}
+    for family in service_families(service):
+        for port in service.ports:
+            for frontend in port_frontends(service, port, family):
+                rank = 0 if frontend.kind is FrontendKind.CLUSTER_IP else 1
+                claim = Claim(rank, service.created or "~", service.name, port.name)
+                key = claim_key(frontend)
+                claims[key] = min(claim, claims.get(key, claim))
+    return claims
+
+
+class Claims:
+    """Who claims which key; the winner depends on the claims only, never on their order."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[ClaimKey, tuple[Claim, ...]] = {}
+        self._by_service: dict[ServiceName, frozenset[ClaimKey]] = {}
+
+    def replace(self, service: ServiceName, claims: dict[ClaimKey, Claim]) -> frozenset[ServiceName]:
+        """The other Services whose frontends may have changed hands."""
+        before = self._by_service.pop(service, frozenset())
+        others: set[ServiceName] = set()
+        for key in before:
+            left = tuple(claim for claim in self._by_key[key] if claim.service != service)
+            others.update(claim.service for claim in left)
+            if left:
+                self._by_key[key] = left
+            else:
+                del self._by_key[key]
+        for key, claim in claims.items():
+            held = self._by_key.get(key, ())
+            others.update(other.service for other in held)
+            self._by_key[key] = (*held, claim) if held else (claim,)
+        if claims:
+            self._by_service[service] = frozenset(claims)
+        return frozenset(others)
+
+    def winner(self, key: ClaimKey) -> Claim:
+        """The claim that has the key; the key must be claimed."""
+        held = self._by_key[key]
+        return held[0] if len(held) == 1 else min(held)
+
+    def contested(self, keys: Iterable[ClaimKey]) -> dict[ClaimKey, Claim]:
+        """Those of the keys that more than one Service claims, with the winner."""
+        return {key: min(held) for key in keys if len(held := self._by_key.get(key, ())) > 1}

@@ -1,0 +1,156 @@
+"""What one Service's frontends do on one node: the decision per frontend and kind of client, with its reason.
+
+`closeby plan`, `closeby explain` and the elements all come from these values, so what is shown is what is programmed.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from endpointslice.daemonsets import SameNode
+from endpointslice.endpoints import merge_endpoints
+from endpointslice.topology import Decision, Place, PortChoice, Verdict, choose_port
+from endpointslice.types import Endpoint, Family, Service, ServiceName, ServicePort, Slice, TrafficPolicy
+from proxy.planner.frontends import Claims, Frontend, FrontendKind, claim_key, port_frontends, service_families
+
+
+class Client(StrEnum):
+    """Whose traffic an answer is for."""
+
+    ANY = "any"
+    OUTSIDE = "outside"  # neither this node's host nor, where a cluster CIDR tells, a pod
+    THIS_NODE = "this-node"  # this node's pods and host
+
+
+class Source(StrEnum):
+    """What the endpoint sees as the client's address."""
+
+    KEPT = "kept"
+    MASQUERADED = "masqueraded"
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """What becomes of a new connection of such a client."""
+
+    client: Client
+    decision: Decision
+    source: Source
+
+
+class FrontendPlan(msgspec.Struct, frozen=True):
+    """One frontend; two answers where clients on this node fare differently, the outside one first."""
+
+    frontend: Frontend
+    answers: tuple[Answer, ...]
+
+
+class Lost(NamedTuple):
+    """A frontend that another Service has."""
+
+    frontend: Frontend
+    winner: ServiceName
+
+
+class PortPlan(msgspec.Struct, frozen=True):
+    """One Service port in one family."""
+
+    port: ServicePort
+    family: Family
+    choice: PortChoice
+    endpoints: tuple[Endpoint, ...]  # all of them, chosen or not
+    frontends: tuple[FrontendPlan, ...]
+    lost: tuple[Lost, ...] = ()
+
+
+class ServicePlan(msgspec.Struct, frozen=True):
+    """One Service on one node."""
+
+    service: Service
+    same_node: SameNode
+    ports: tuple[PortPlan, ...]
+
+
+class Rules(NamedTuple):
+    """What of the settings changes an answer's source address."""
+
+    detects_pods: bool  # a cluster CIDR is known
+    masquerade_all: bool
+
+
+def keeps_local(service: Service) -> bool:
+    """True if externalTrafficPolicy Local counts: a plain ClusterIP without externalIPs has no outside (spec t23)."""
+    outside = service.type in {"NodePort", "LoadBalancer"} or bool(service.external_ips)
+    return outside and service.external_traffic_policy is TrafficPolicy.LOCAL
+
+
+def answer_cluster_ip(decision: Decision, rules: Rules) -> tuple[Answer, ...]:
+    """ClusterIP traffic is masqueraded only if its source isn't a pod, which only a cluster CIDR can tell."""
+    if rules.masquerade_all:
+        return (Answer(Client.ANY, decision, Source.MASQUERADED),)
+    if not rules.detects_pods or decision.verdict is not Verdict.DNAT:
+        return (Answer(Client.ANY, decision, Source.KEPT),)
+    return (
+        Answer(Client.OUTSIDE, decision, Source.MASQUERADED),
+        Answer(Client.THIS_NODE, decision, Source.KEPT),
+    )
+
+
+def answer_external(choice: PortChoice, *, local: bool) -> tuple[Answer, ...]:
+    """Policy Cluster masquerades everyone; Local keeps the source, and lets this node's own traffic go anywhere."""
+    if not local:
+        return (Answer(Client.ANY, choice.external, Source.MASQUERADED),)
+    outside = Answer(Client.OUTSIDE, choice.external, Source.KEPT)
+    if choice.short_circuit == choice.external:
+        return (Answer(Client.ANY, choice.external, Source.KEPT),)
+    return (outside, Answer(Client.THIS_NODE, choice.short_circuit, Source.KEPT))
+
+
+class ServiceState(NamedTuple):
+    """A Service, its slices, and the same-node rule's answer for it."""
+
+    service: Service
+    slices: Iterable[Slice]
+    same_node: SameNode
+
+
+def plan_service(state: ServiceState, place: Place, rules: Rules, claims: Claims) -> ServicePlan:
+    """The Service's plan on the node at `place`; frontends that another Service won are in `lost`."""
+    by_family: dict[Family, list[Slice]] = {}
+    for piece in state.slices:
+        by_family.setdefault(piece.family, []).append(piece)
+    ports = tuple(
+        _plan_port(state, port, (family, by_family.get(family, ())), (place, rules, claims))
+        for family in service_families(state.service)
+        for port in state.service.ports
+    )
+    return ServicePlan(state.service, state.same_node, ports)
+
+
+def _plan_port(
+    state: ServiceState,
+    port: ServicePort,
+    of_family: tuple[Family, Iterable[Slice]],
+    around: tuple[Place, Rules, Claims],
+) -> PortPlan:
+    family, slices = of_family
+    place, rules, claims = around
+    service = state.service
+    endpoints = merge_endpoints(slices, port, family)
+    choice = choose_port(endpoints, service, port, place, state.same_node)
+    cluster_ip = answer_cluster_ip(choice.cluster_ip, rules)
+    external: tuple[Answer, ...] | None = None
+    plans: list[FrontendPlan] = []
+    lost: list[Lost] = []
+    for frontend in port_frontends(service, port, family):
+        winner = claims.winner(claim_key(frontend))
+        if winner.service != service.name or winner.port != port.name:
+            lost.append(Lost(frontend, winner.service))
+        elif frontend.kind is FrontendKind.CLUSTER_IP:
+            plans.append(FrontendPlan(frontend, cluster_ip))
+        else:
+            if external is None:
+                external = answer_external(choice, local=keeps_local(service))
+            plans.append(FrontendPlan(frontend, external))
+    return PortPlan(port, family, choice, endpoints, tuple(plans), tuple(lost))

@@ -1,0 +1,328 @@
+"""The loop: one thread owns Snapshot, desired and installed, and decides the order of effects.
+
+Others post messages to its inbox. Nothing is written before every kind's first complete list; afterwards a change is
+written at once when idle, and changes that come close together are written as one.
+"""
+
+import gc
+import queue
+import time
+from collections import Counter as Tally
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from typing import NamedTuple, Protocol
+
+import structlog
+
+from endpointslice.snapshot import EMPTY, Changed, Listed, Snapshot, Touched, apply_events
+from endpointslice.types import IP, Kind, Slice
+from proxy import metrics
+from proxy.health import Health
+from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError
+from proxy.kernel.ruleset import SetId
+from proxy.metrics import Published
+from proxy.pacing import LastSync, Pacing, next_sync_s
+from proxy.planner.fragments import Label
+from proxy.planner.planner import NOTHING, Moment, Planner
+from proxy.planner.settings import Settings
+from proxy.sources import Source
+
+log = structlog.get_logger()
+
+FOREIGN_GAP_S = 0.2  # a program that keeps editing our tables is answered at most this often
+_YOUNG_OBJECTS = 50_000  # objects before the youngest generation is collected: fewer pauses, some MB more
+
+
+class Kernel(Protocol):
+    """What the loop needs of the kernel; `proxy.kernel.netlink` is the real one."""
+
+    def read(self) -> Installed | None:
+        """What our tables hold; None: install."""
+        ...
+
+    def install(self, elements: Mapping[SetId, Elements]) -> Installed:
+        """Make our tables anew, with these elements, in one transaction."""
+        ...
+
+    def run(self, change: Change, installed: Installed) -> Counters:
+        """One transaction; then `installed` includes it."""
+        ...
+
+
+class Events(NamedTuple):
+    """From a source."""
+
+    batch: tuple[Changed | Listed, ...]
+
+
+class HostAddresses(NamedTuple):
+    """The host's own addresses, at start and after each change."""
+
+    addresses: frozenset[IP]
+
+
+class ForeignChange(NamedTuple):
+    """Another program changed our tables, or may have."""
+
+
+class Stop(NamedTuple):
+    """End the loop; the rules stay."""
+
+
+Message = Events | HostAddresses | ForeignChange | Stop
+
+
+class Loop:
+    """The daemon's state and its one writer."""
+
+    def __init__(self, settings: Settings, source: Source, kernel: Kernel, pacing: Pacing) -> None:
+        self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self.planner = Planner(settings)
+        self._settings = settings
+        self._source = source
+        self._kernel = kernel
+        self._pacing = pacing
+        self._snapshot: Snapshot = EMPTY
+        self._touched: Touched = NOTHING
+        self._missing = set(source.kinds)  # kinds without a first complete list
+        self._installed: Installed | None = None  # None: unknown, read back before the next change
+        self._host: frozenset[IP] = frozenset()
+        self._last = LastSync()
+        self._waiting_since_s: float | None = None  # the oldest change that isn't in the kernel
+        self._not_before_s = float("-inf")
+        self._triggers: list[datetime] = []
+        self._started = datetime.now(timezone.utc)
+        self._updated = self._started
+        self._synced = False
+        self._asked: set[str] = set()
+        self.published = Published(EMPTY, {}, {}, {}, 0)
+
+    def run(self) -> None:
+        """Work until Stop; an error that isn't expected is logged with its trace, counted, and the kernel read back."""
+        while True:
+            if not self._take(self._wait_s()):
+                return
+            if not self._due():
+                continue
+            try:
+                self._sync()
+            except KernelError as error:
+                self._refused(error.reason)
+            except Exception:
+                log.exception("loop_failed")
+                metrics.LOOP_ERRORS.inc()
+                self._refused("an error of ours")
+
+    def _wait_s(self) -> float | None:
+        """Seconds until there is something to do without a message; None: nothing."""
+        if self._missing:
+            return None
+        now = time.monotonic()
+        times = [self.planner.next_hold_s()]
+        if self._waiting_since_s is not None:
+            times.append(max(next_sync_s(self._pacing, self._last), self._not_before_s))
+        waits = [max(0.0, at - now) for at in times if at is not None]
+        return min(waits, default=None)
+
+    def _take(self, wait_s: float | None) -> bool:
+        """Handle every message that is there, waiting for the first; False after Stop."""
+        try:
+            message = self.inbox.get(timeout=wait_s)
+            while True:
+                if isinstance(message, Stop):
+                    return False
+                self._handle(message)
+                message = self.inbox.get_nowait()
+        except queue.Empty:
+            return True
+
+    def _handle(self, message: Message) -> None:
+        match message:
+            case Events(batch):
+                self._apply(batch)
+            case HostAddresses(addresses):
+                if addresses != self._host:
+                    self._host = addresses
+                    self._queue()
+            case ForeignChange():
+                metrics.FOREIGN_CHANGES.inc()
+                log.warning("foreign_change_seen")
+                self._installed = None
+                self._not_before_s = max(self._not_before_s, self._last.finished_s + FOREIGN_GAP_S)
+                self._queue()
+
+    def _apply(self, batch: tuple[Changed | Listed, ...]) -> None:
+        before = self._snapshot
+        self._snapshot, touched = apply_events(before, batch)
+        for event in batch:
+            if isinstance(event, Listed):
+                self._missing.discard(event.kind)
+        _log_skipped(before, self._snapshot, batch)
+        if touched == NOTHING and self._synced:
+            return
+        _count_changes(batch)
+        self._triggers.extend(_new_triggers(before, batch, self._started))
+        self._touched = merge_touched(self._touched, touched)
+        self._queue()
+
+    def _queue(self) -> None:
+        if self._waiting_since_s is None:
+            self._waiting_since_s = time.monotonic()
+        for family in metrics.FAMILIES:
+            metrics.LAST_QUEUED.labels(family).set_to_current_time()
+
+    def _due(self) -> bool:
+        if self._missing:
+            return False
+        now = time.monotonic()
+        hold_s = self.planner.next_hold_s()
+        if hold_s is not None and hold_s <= now:
+            self._queue()
+        waiting = self._waiting_since_s is not None
+        return waiting and now >= max(next_sync_s(self._pacing, self._last), self._not_before_s)
+
+    def _sync(self) -> None:
+        started = time.monotonic()
+        full = self._installed is None
+        installed = self._kernel.read() if self._installed is None else self._installed
+        held = installed.elements if installed is not None else {}
+        touched, self._touched = self._touched, NOTHING
+        self.planner.update(self._snapshot, touched, Moment(held, self._host, started))
+        self._request_pods()
+        added, deleted, counters = self._write(installed, full=full)
+        self._finish(counters)
+        took_s = time.monotonic() - started
+        for family in metrics.FAMILIES:
+            metrics.SYNC_SECONDS.labels(family).observe(took_s)
+            (metrics.FULL_SYNC_SECONDS if full else metrics.PARTIAL_SYNC_SECONDS).labels(family).observe(took_s)
+        if added or deleted or full:
+            log.info("sync_done", added=added, deleted=deleted, full=full, took_s=round(took_s, 5))
+
+    def _write(self, installed: Installed | None, *, full: bool) -> tuple[int, int, Counters]:
+        """Bring the kernel to the desired elements; how many were added and deleted, and counts that ended."""
+        desired = self.planner.desired
+        if installed is None:
+            log.info("table_installed")
+            self._installed = self._kernel.install(desired.elements)
+            return sum(map(len, desired.elements.values())), 0, {}
+        if full:
+            desired.doubt(installed.elements)
+        change = desired.pending(installed.elements)
+        counters: Counters = {}
+        if change.sets:
+            counters = self._kernel.run(change, installed)
+        self._installed = installed
+        added = sum(len(part.add) for part in change.sets.values())
+        deleted = sum(len(part.delete) for part in change.sets.values())
+        metrics.ELEMENTS_WRITTEN.labels("add").inc(added)
+        metrics.ELEMENTS_WRITTEN.labels("delete").inc(deleted)
+        return added, deleted, counters
+
+    def _finish(self, counters: Counters) -> None:
+        """The kernel agreed: note it, and let others see it."""
+        now = datetime.now(timezone.utc)
+        self._publish(counters)
+        self.planner.desired.confirm()
+        self._last = LastSync(time.monotonic())
+        self._waiting_since_s = None
+        self._updated = now
+        for family in metrics.FAMILIES:
+            for trigger in self._triggers:
+                metrics.PROGRAMMING_SECONDS.labels(family).observe(max(0.0, (now - trigger).total_seconds()))
+            metrics.LAST_SYNC.labels(family).set_to_current_time()
+            metrics.ENDPOINT_CHANGES_PENDING.labels(family).set(0)
+            metrics.SERVICE_CHANGES_PENDING.labels(family).set(0)
+        self._triggers.clear()
+        if not self._synced:
+            self._synced = True
+            # What is there now stays: the collector need not look at it again.
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(_YOUNG_OBJECTS, 20, 50)
+            log.info("first_sync_done", services=len(self._snapshot.services))
+
+    def _publish(self, ended: Counters) -> None:
+        before = self.published
+        totals = Tally[Label](before.totals)
+        for key, packets in ended.items():
+            if (label := self.planner.desired.counted(key)) is not None:
+                totals[label] += packets
+        labels = self.planner.desired.labels
+        self.published = Published(self._snapshot, labels, totals, self.planner.tiers, before.generation + 1)
+
+    def _refused(self, reason: str) -> None:
+        for family in metrics.FAMILIES:
+            metrics.SYNC_FAILURES.labels(family).inc()
+        self._installed = None
+        self._last = LastSync(time.monotonic(), self._last.failures + 1)
+        log.error("sync_failed", why=reason, retry_s=round(next_sync_s(self._pacing, self._last) - self._last.finished_s, 2))
+
+    def _request_pods(self) -> None:
+        for pod in self.planner.wanted_pods:
+            self._source.request_pod(pod, "")
+
+    def health(self) -> Health:
+        """For /healthz; called by other threads."""
+        waiting = self._waiting_since_s
+        stale = waiting is not None and time.monotonic() - waiting > 2 * self._pacing.longest_retry_s
+        node = self._snapshot.nodes.get(self._settings.node)
+        return Health(
+            healthy=not (stale and self._synced),
+            ready=self._synced,
+            node_eligible=node is None or not node.leaving,
+            last_updated=self._updated,
+            families=tuple(family.value for family in self.planner.families),
+        )
+
+
+def merge_touched(a: Touched, b: Touched) -> Touched:
+    """All that either names."""
+    return Touched(
+        services=a.services | b.services,
+        nodes=a.nodes | b.nodes,
+        daemon_sets=a.daemon_sets | b.daemon_sets,
+        pods=a.pods | b.pods,
+        service_cidrs=a.service_cidrs or b.service_cidrs,
+    )
+
+
+def _changes(batch: Iterable[Changed | Listed]) -> Iterable[Changed]:
+    for event in batch:
+        if isinstance(event, Listed):
+            yield from event.objects
+        else:
+            yield event
+
+
+def _count_changes(batch: Iterable[Changed | Listed]) -> None:
+    kinds = Tally(change.kind for change in _changes(batch))
+    for family in metrics.FAMILIES:
+        metrics.ENDPOINT_CHANGES.labels(family).inc(kinds[Kind.ENDPOINT_SLICE])
+        metrics.SERVICE_CHANGES.labels(family).inc(kinds[Kind.SERVICE])
+        metrics.ENDPOINT_CHANGES_PENDING.labels(family).inc(kinds[Kind.ENDPOINT_SLICE])
+        metrics.SERVICE_CHANGES_PENDING.labels(family).inc(kinds[Kind.SERVICE])
+
+
+def _new_triggers(before: Snapshot, batch: Iterable[Changed | Listed], started: datetime) -> Iterable[datetime]:
+    """When the pods behind changed slices changed, as the slice controller noted; those before our start don't count."""
+    for change in _changes(batch):
+        piece = change.object
+        if not isinstance(piece, Slice) or not piece.triggered:
+            continue
+        held = before.slices.get(piece.service, {}).get(piece.name)
+        if held is not None and held.triggered == piece.triggered:
+            continue
+        try:
+            at = datetime.fromisoformat(piece.triggered.replace("Z", "+00:00"))
+        except ValueError:
+            continue
+        if at.tzinfo is not None and at >= started:
+            yield at
+
+
+def _log_skipped(before: Snapshot, after: Snapshot, batch: Iterable[Changed | Listed]) -> None:
+    for change in _changes(batch):
+        key = (change.kind, change.name)
+        if after.skipped.get(key) != before.skipped.get(key):
+            for skipped in after.skipped.get(key, ()):
+                log.info("object_skipped", object=skipped.object, why=skipped.reason, detail=skipped.detail)
