@@ -1,7 +1,6 @@
 """The control plane is a real one: its controllers decide, its data survives an outage, its RBAC refuses."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -182,11 +181,3 @@ def test_a_watch_from_before_a_compaction_is_gone(control_plane: ControlPlane) -
 
     with pytest.raises(ApiError, match=r"410 (Expired|Gone)"):
         next(control_plane.api.watch("Service", old, timeout_s=3))
-
-
-def test_the_control_plane_leaves_no_process(controlplane_binary: Path, tmp_path: Path) -> None:
-    with ControlPlane(controlplane_binary, tmp_path) as short:
-        pids = [short.pid(name) for name in ("etcd", "kube-apiserver", "kube-controller-manager")]
-        assert all(Path(f"/proc/{pid}").exists() for pid in pids)
-
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)

@@ -16,7 +16,7 @@ _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1", "kubernetes.default.svc", *_FIR
 class Settings(msgspec.Struct, frozen=True):
     """Choices of one control plane; the defaults serve a test on this machine's loopback."""
 
-    bind_address: str = "127.0.0.1"  # where the API server listens and is reached
+    bind_address: str = "127.0.0.1"  # where the API server listens; its family is the Services' first one
     port: int | None = None  # None: a free one
     extra_names: tuple[str, ...] = ()  # more DNS names and addresses for the server certificate
     netns: str | None = None  # named namespace in which all components run; its loopback must be up
@@ -33,6 +33,11 @@ class Settings(msgspec.Struct, frozen=True):
         """An address to connect to: the bind address, or this host's loopback where it is the unspecified one."""
         ip = ipaddress.ip_address(self.bind_address)
         return ("127.0.0.1" if ip.version == 4 else "::1") if ip.is_unspecified else self.bind_address
+
+    def in_family_order(self, cidrs: tuple[str, str]) -> str:
+        """A dual-stack pair as a flag's value: the API server insists on its own address's family first."""
+        version = ipaddress.ip_address(self.reach_address()).version
+        return ",".join(sorted(cidrs, key=lambda cidr: ipaddress.ip_network(cidr).version != version))
 
 
 class Files(msgspec.Struct, frozen=True):
@@ -80,7 +85,7 @@ def apiserver_flags(settings: Settings, files: Files, port: int) -> list[str]:
         f"--tls-private-key-file={files.pki.server_key}",
         f"--token-auth-file={files.tokens}",
         "--authorization-mode=Node,RBAC",
-        f"--service-cluster-ip-range={','.join(SERVICE_CIDRS)}",
+        f"--service-cluster-ip-range={settings.in_family_order(SERVICE_CIDRS)}",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={files.pki.token_key}",
         f"--service-account-signing-key-file={files.pki.token_key}",
@@ -98,8 +103,8 @@ def controller_manager_flags(settings: Settings, files: Files) -> list[str]:
         "--leader-elect=false",
         "--secure-port=0",
         "--allocate-node-cidrs",
-        f"--cluster-cidr={','.join(CLUSTER_CIDRS)}",
-        f"--service-cluster-ip-range={','.join(SERVICE_CIDRS)}",
+        f"--cluster-cidr={settings.in_family_order(CLUSTER_CIDRS)}",
+        f"--service-cluster-ip-range={settings.in_family_order(SERVICE_CIDRS)}",
         f"--service-account-private-key-file={files.pki.token_key}",
         f"--root-ca-file={files.pki.ca_certificate}",
         "--node-monitor-grace-period=24h",  # no kubelet renews a lease: Nodes would turn NotReady after 50 s
