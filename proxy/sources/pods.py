@@ -1,0 +1,101 @@
+"""EFFECT: who owns a pod, by one GET, when the same-node rule needs the proof. There is no watch of pods."""
+
+import random
+import sched
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+import structlog
+from cachetools import TTLCache
+
+from endpointslice.decode import Changed, convert_document
+from endpointslice.types import Kind, PodName
+from proxy.sources import Post
+from proxy.sources.stream import next_delay
+from proxy.sources.transport import ApiError, ApiServer
+
+log = structlog.get_logger()
+
+TTL_S = 600.0  # a pod can be orphaned or adopted in its life, but hardly ever is
+_MAX_PODS = 4096  # pods of one node; kubelet's default maximum is 110
+_NOT_FOUND = 404
+
+
+class _Asked(NamedTuple):
+    pod: PodName
+    uid: str
+
+
+class PodLookup:
+    """Answers questions about single pods. Owns a thread from `start` to `stop`."""
+
+    def __init__(self, api: ApiServer, post: Post, clock: Callable[[], float] = time.monotonic) -> None:
+        self._api = api
+        self._post = post
+        self._lock = threading.Lock()  # the cache, against the callers of `request`
+        self._asked: TTLCache[_Asked, None] = TTLCache(_MAX_PODS, TTL_S, timer=clock)
+        self._schedule = sched.scheduler(clock)
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._told = ""  # the failure that the log last told of
+        self._thread = threading.Thread(target=self._run, name="pods", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end; `join` waits for it."""
+        self._stopping.set()
+        self._wake.set()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the thread."""
+        self._thread.join(timeout_s)
+
+    def request(self, pod: PodName, uid: str) -> None:
+        """Have the pod's owner posted, as Changed of Kind.POD; object None if there is no such pod.
+
+        A question asked within TTL_S is being answered or has been. `uid` tells a pod from a later one of its name.
+        """
+        asked = _Asked(pod, uid)
+        with self._lock:
+            if asked in self._asked:
+                return
+            self._asked[asked] = None
+        self._schedule.enter(0, 0, self._answer, (asked, 1))
+        self._wake.set()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.wait(self._schedule.run(blocking=False))
+            self._wake.clear()  # before the next run, so that a question is never slept over
+
+    def _answer(self, asked: _Asked, attempt: int) -> None:
+        try:
+            self._post((self._fetch(asked.pod),))
+        except ApiError as error:
+            if self._told != str(error.status):
+                self._told = str(error.status)
+                log.warning("pod_unread", pod=asked.pod, needs="get on pods", error=str(error))
+            delay_s = next_delay(attempt, random.random())  # noqa: S311  # spreads load
+            self._schedule.enter(delay_s, 0, self._answer, (asked, attempt + 1))
+
+    def _fetch(self, pod: PodName) -> Changed:
+        namespace, _, name = pod.partition("/")
+        gone = Changed(Kind.POD, pod, None)
+        try:
+            body = self._api.get(f"/api/v1/namespaces/{namespace}/pods/{name}", {})
+        except ApiError as error:
+            if error.status == _NOT_FOUND:
+                return gone
+            raise
+        self._told = ""
+        try:
+            document = msgspec.json.decode(body)
+        except msgspec.DecodeError as error:
+            raise ApiError(0, f"not a pod: {error}") from error
+        return next((change for change in convert_document(document) if change.name == pod), gone)

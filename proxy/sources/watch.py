@@ -1,0 +1,190 @@
+"""EFFECT: follow one kind of object at the API server: a complete list, then every change, for ever.
+
+`KindWatch.run` > `_list` and `_watch`, one worry each: starting over, one complete list, one connection.
+What can fail fails as ApiError and never posts anything, so the last state stands while the server is away.
+"""
+
+import random
+import threading
+import time
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from endpointslice.decode import Changed, DecodeError, Listed, decode_list, decode_watch_line
+from endpointslice.types import Kind
+from proxy.sources import KindStatus, Post
+from proxy.sources.stream import After, LineSplitter, choose_after, next_delay, read_batch
+from proxy.sources.transport import ApiError, ApiServer, Stream
+
+log = structlog.get_logger()
+
+PAGE_LIMIT = 500  # client-go's
+SILENCE_S = 150.0  # the server sends a bookmark a minute (58 and 118 s measured on 1.36): two missed
+_WATCH_S = (300, 600)  # timeoutSeconds, drawn anew each time: the nodes' watches end at different times
+_SHORT_S = 1.0  # a watch that ends sooner, with nothing said, counts as a failure
+_STEADY_S = 10.0  # a watch that stood longer was no failure: the back-off begins anew
+_BAD_REQUEST = 400
+_FORBIDDEN = 403
+_NOT_FOUND = 404
+_GONE = 410
+_UNKNOWN_FIELD = "field label not supported"
+
+
+class Resource(NamedTuple):
+    """One kind of object at the API server."""
+
+    kind: Kind
+    path: str
+    label_selector: str = ""
+    field_selector: str = ""
+    permission: str = ""  # what RBAC must allow, where we can do without; "": we can't
+
+
+class KindWatch:
+    """Follows one resource. Owns a thread from `start` to `stop`."""
+
+    def __init__(self, api: ApiServer, resource: Resource, post: Post, silence_s: float = SILENCE_S) -> None:
+        self._api = api
+        self._resource = resource
+        self._post = post
+        self._silence_s = silence_s
+        self._version = ""  # where to resume; "": list first
+        self._attempt = 0  # failures in a row
+        self._stopping = threading.Event()
+        self._stream: Stream | None = None
+        self._connected_s: float | None = None  # since when the watch stands
+        self._told = ""  # the sort of failure that the log last told of; "": all is well
+        self.status = KindStatus()  # replaced as a whole, so any thread may read it
+        self._thread = threading.Thread(target=self._run, name=f"watch-{resource.kind}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end; `join` waits for it."""
+        self._stopping.set()
+        stream = self._stream
+        if stream is not None:
+            stream.shut()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the thread."""
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                if not self._version:
+                    self._list()
+                self._watch()
+            except ApiError as error:
+                if not self._stopping.is_set():
+                    self._note_failure(error)
+                    self._stopping.wait(next_delay(self._attempt, random.random()))  # noqa: S311  # spreads load
+
+    def _list(self) -> None:
+        """Post one complete list. An expired continue token is a failure like any other: the list begins again."""
+        started_s = time.monotonic()
+        changes: list[Changed] = []
+        token = ""
+        while True:
+            query = {"limit": str(PAGE_LIMIT), **self._selectors()} | ({"continue": token} if token else {})
+            try:
+                page = decode_list(self._resource.kind, self._api.get(self._resource.path, query))
+            except DecodeError as error:
+                raise ApiError(0, f"not a list of {self._resource.kind}: {error}") from error
+            changes += page.changes
+            token = page.continue_token
+            if not token:
+                break
+        self._post_complete(tuple(changes))
+        self._version = page.resource_version
+        took_s = round(time.monotonic() - started_s, 3)
+        log.info("kind_listed", kind=self._resource.kind, objects=len(changes), took_s=took_s)
+
+    def _watch(self) -> None:
+        """Post changes until the stream ends. Returns to be called again; ApiError where something went wrong."""
+        seconds = random.randint(*_WATCH_S)  # noqa: S311  # spreads load
+        query = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        query |= {"resourceVersion": self._version, **self._selectors()}
+        started_s = time.monotonic()
+        with self._api.open_stream(self._resource.path, query, self._silence_s) as stream:
+            self._stream = stream
+            if self._stopping.is_set():  # `stop` may have looked before there was a stream to shut
+                return
+            self._note_contact()
+            said_something = self._follow(stream)
+        self._stream = None
+        if not said_something and time.monotonic() - started_s < _SHORT_S:
+            raise ApiError(0, "the watch ended at once")
+
+    def _follow(self, stream: Stream) -> bool:
+        """Post the changes of each piece as it arrives; whether there was any line at all."""
+        splitter = LineSplitter()
+        said_something = False
+        for piece in stream:
+            lines = splitter.feed(piece)
+            batch = read_batch(decode_watch_line(self._resource.kind, line) for line in lines)
+            if batch.changes:
+                self._post(batch.changes)
+            if batch.resource_version:
+                self._version = batch.resource_version
+            if batch.failed:
+                raise ApiError(batch.failed.code, batch.failed.message)
+            if lines:
+                said_something = True
+                self.status = msgspec.structs.replace(self.status, heard_s=time.monotonic())
+        return said_something
+
+    def _post_complete(self, changes: tuple[Changed, ...]) -> None:
+        self._post((Listed(self._resource.kind, changes),))
+        self.status = msgspec.structs.replace(self.status, complete=True, heard_s=time.monotonic())
+
+    def _selectors(self) -> dict[str, str]:
+        selectors = {"labelSelector": self._resource.label_selector, "fieldSelector": self._resource.field_selector}
+        return {name: selector for name, selector in selectors.items() if selector}
+
+    def _note_contact(self) -> None:
+        self._connected_s = time.monotonic()
+        self.status = msgspec.structs.replace(self.status, connected=True, heard_s=self._connected_s, error="")
+        if self._told:
+            log.info("watch_regained", kind=self._resource.kind, server=self._api.host)
+            self._told = ""
+
+    def _note_failure(self, error: ApiError) -> None:
+        """Decide how to go on after a failure, and tell of it if it isn't of the sort that we last told of."""
+        self._stream = None
+        stood = self._connected_s is not None and time.monotonic() - self._connected_s > _STEADY_S
+        self._attempt = 1 if stood else self._attempt + 1
+        self._connected_s = None
+        self.status = msgspec.structs.replace(self.status, connected=False, error=str(error))
+        if choose_after(error.status, error.reason, silent=error.silent) is After.RELIST:
+            self._version = ""
+        if self._do_without(error):
+            return
+        facts = {"kind": self._resource.kind, "server": self._api.host, "error": str(error)}
+        if error.status == _GONE:
+            log.info("watch_expired", **facts)
+        elif self._told != f"lost {error.status}":
+            self._told = f"lost {error.status}"
+            log.warning("watch_lost", **facts)
+
+    def _do_without(self, error: ApiError) -> bool:
+        """Whether we can go on without what was refused: an optional kind, or a selector that's news to the server."""
+        resource = self._resource
+        if error.status == _BAD_REQUEST and resource.field_selector and _UNKNOWN_FIELD in error.reason:
+            # Before Kubernetes 1.32 or so; the decoder leaves headless Services out as well.
+            log.info("field_selector_dropped", kind=resource.kind, selector=resource.field_selector)
+            self._resource = resource._replace(field_selector="")
+            return True
+        if not resource.permission or error.status not in {_FORBIDDEN, _NOT_FOUND}:
+            return False
+        if not self.status.complete:  # a kind that was readable once keeps its last state
+            self._post_complete(())
+        if self._told != f"refused {error.status}":
+            self._told = f"refused {error.status}"
+            log.warning("kind_refused", kind=resource.kind, needs=resource.permission, error=str(error))
+        return True
