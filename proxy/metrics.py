@@ -15,6 +15,7 @@ from endpointslice.snapshot import Snapshot
 from endpointslice.topology import Tier
 from endpointslice.types import Family
 from proxy.kernel.change import Counters
+from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.fragments import Label, Labels
 
 _SYNC_BUCKETS = tuple(0.001 * 2**step for step in range(15))  # kube-proxy's: 15 from 1 ms, doubling
@@ -56,6 +57,18 @@ NO_LOCAL_ENDPOINTS = Gauge(
 FOREIGN_CHANGES = Counter("closeby_foreign_changes", "Times that another program changed our tables.")
 LOOP_ERRORS = Counter("closeby_loop_errors", "Errors of the loop that were not expected; each has a trace in the log.")
 ELEMENTS_WRITTEN = Counter("closeby_elements_written", "Elements that were changed in the kernel.", ["verb"])
+# The maps whose elements count new connections.
+COUNTED_SETS = tuple(
+    SetId(family, name)
+    for family in Family
+    for name in (
+        SetName.SERVICE_PORTS,
+        SetName.NODE_PORTS,
+        SetName.LOCAL_SOURCE_PORTS,
+        SetName.LOCAL_SOURCE_NODE_PORTS,
+    )
+)
+
 # One transaction changes both families, so each number of a sync stands under both labels.
 FAMILIES = tuple(Family)
 

@@ -1,0 +1,57 @@
+"""The `closeby` command."""
+
+import sys
+
+import click
+
+from proxy.cli.cleanup import cleanup
+from proxy.cli.dump import dump
+from proxy.cli.explain import explain
+from proxy.cli.plan import plan
+from proxy.cli.run import run
+from proxy.config import ConfigError
+from proxy.control import AlreadyRunningError
+from proxy.kernel.change import KernelError
+from proxy.version import VERSION
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def closeby() -> None:
+    """Keep Service traffic as close as it can be, and say why.
+
+    closeby is a node's service proxy: it reads Services and EndpointSlices, and programs nftables so that a connection
+    goes to an endpoint on the same node, else in the same zone, else anywhere, as the Service's policies say.
+
+    \b
+    Look before you run it:
+      closeby plan --node node-1 --manifests ./manifests      what that node would program
+      closeby explain default/web --node node-1 ...           where its traffic goes, and why
+    Run it (as root, on a node that runs no kube-proxy):
+      closeby run --manifests ./manifests
+    """  # noqa: D301 (click reads the backslash)
+
+
+@closeby.command()
+def version() -> None:
+    """Print this program's version."""
+    click.echo(f"closeby {VERSION}")
+
+
+for command in (run, plan, explain, dump, cleanup):
+    closeby.add_command(command)
+
+
+def main() -> None:
+    """Run the command; errors end in one plain sentence: exit 2 for a wrong flag or file, 1 for what can't be done."""
+    try:
+        closeby(prog_name="closeby")
+    except ConfigError as error:
+        click.echo(f"closeby: {error}", err=True)
+        sys.exit(2)
+    except (KernelError, AlreadyRunningError) as error:
+        click.echo(f"closeby: {error}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

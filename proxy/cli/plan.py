@@ -1,0 +1,70 @@
+"""`closeby plan`: what a node would program."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from proxy.cli.options import load_options, load_state, settings_options
+from proxy.report import FrontendReport, PlanReport, ServicePortReport, report_plan
+
+TIER_STYLES = {
+    "same-node": "green",
+    "local-policy": "green",
+    "same-zone": "cyan",
+    "cluster": "yellow",
+    "draining": "magenta",
+    "none": "red",
+}
+
+
+@click.command()
+@load_options
+@click.option("--node", default="", metavar="NAME", help="The node to plan for; this host's own name by default.")
+@settings_options
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to show it."
+)
+def plan(output: str, **flags: Any) -> None:
+    """Show what a node would program, for any node, without touching anything.
+
+    \b
+    Examples:
+      closeby plan --node node-1 --manifests ./manifests
+      closeby plan --node node-1 --kubeconfig ~/.kube/config -o json
+      closeby plan --node node-2 --dump closeby-dump.json
+    """  # noqa: D301 (click reads the backslash)
+    loaded, settings = load_state(flags)
+    report = report_plan(loaded.snapshot, settings)
+    if output == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2))
+    else:
+        show_plan(Console(width=None), report)
+
+
+def show_plan(console: Console, report: PlanReport) -> None:
+    """The plan as a table, and what was skipped as another."""
+    table = Table(title=f"Node {report.node}, zone {report.zone or 'unknown'}", title_justify="left")
+    for column in ("SERVICE", "FRONTEND", "FROM", "GOES TO", "TIER", "REASON", "SOURCE"):
+        table.add_column(column, overflow="fold")
+    for service in report.services:
+        for index, frontend in enumerate(service.frontends):
+            name = f"{service.service}:{service.port}" if index == 0 else ""
+            table.add_row(name, *_frontend_cells(service, frontend))
+    console.print(table)
+    if report.skipped:
+        skipped = Table("OBJECT", "REASON", "DETAIL", title="Not used", title_justify="left")
+        for part in report.skipped:
+            skipped.add_row(part.object, part.reason, part.detail)
+        console.print(skipped)
+
+
+def _frontend_cells(service: ServicePortReport, frontend: FrontendReport) -> tuple[str, ...]:
+    style = TIER_STYLES.get(frontend.tier, "white")
+    host = f"[{frontend.ip}]" if frontend.ip and ":" in frontend.ip else frontend.ip or "node"
+    where = f"{frontend.kind} {host}:{frontend.port}/{service.protocol}".replace("[", r"\[")
+    goes_to = "\n".join(frontend.endpoints).replace("[", r"\[") or f"[red]{frontend.verdict}[/]"
+    return where, frontend.client, goes_to, f"[{style}]{frontend.tier}[/]", frontend.reason, frontend.source

@@ -1,0 +1,120 @@
+"""EFFECT: the running daemon: constructs its parts, starts their threads, and stops them. Nothing else constructs."""
+
+import signal
+import threading
+from collections.abc import Mapping
+from types import FrameType
+from typing import Any
+
+import structlog
+from prometheus_client import REGISTRY
+
+from endpointslice.snapshot import Changed, Listed
+from proxy import metrics
+from proxy.config import Config, ConfigError
+from proxy.control import hold_lock, serve_control
+from proxy.dump import render_dump
+from proxy.health import DualStackServer, serve_health
+from proxy.host import HostAddressWatch
+from proxy.kernel.change import Counters, KernelError
+from proxy.kernel.monitor import Monitor, Seen
+from proxy.kernel.netlink import NftKernel
+from proxy.kernel.ruleset import SetId
+from proxy.metrics import COUNTED_SETS, KernelCollector
+from proxy.metrics_server import serve_metrics
+from proxy.pacing import Pacing
+from proxy.planner.settings import PRIMARY
+from proxy.sources import Source
+from proxy.sync import Events, ForeignChange, HostAddresses, Loop, Stop
+from proxy.version import VERSION
+
+log = structlog.get_logger()
+
+
+def open_source(config: Config) -> Source:
+    """The source that the configuration names; ConfigError if it can't be used."""
+    # Imported here: a folder of manifests needs no Kubernetes client, which takes a third of a second to import.
+    if config.manifests is not None:
+        from proxy.sources.manifests import ManifestSource  # noqa: PLC0415
+
+        return ManifestSource(config.manifests)
+    from proxy.sources.apiserver import ApiServerSource  # noqa: PLC0415
+    from proxy.sources.transport import open_transport  # noqa: PLC0415
+
+    return ApiServerSource(open_transport(config.kubeconfig, config.master), config.settings.node)
+
+
+class Daemon:
+    """One node's daemon, from start to stop."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._lock = hold_lock(config.control_socket)
+        self._source = open_source(config)
+        self._kernel = NftKernel()
+        self._loop = Loop(
+            config.settings, self._source, self._kernel, Pacing(config.min_sync_period_s, config.sync_period_s)
+        )
+        self._servers: list[Any] = []
+
+    def run(self) -> None:
+        """Work until SIGTERM or SIGINT, then stop and leave the rules in place. KernelError: this host can't run us."""
+        self._kernel.read()  # privilege and nf_tables are there, or this ends it in plain words
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        self._serve()
+        threading.Thread(target=self._watch_kernel, name="kernel-monitor", daemon=True).start()
+        if self._config.settings.node_port_addresses != (PRIMARY,) or self._config.manifests is not None:
+            HostAddressWatch(lambda addresses: self._loop.inbox.put(HostAddresses(addresses))).start()
+        log.info("started", version=VERSION, node=self._config.settings.node)
+        self._source.start(self._post)
+        self._loop.run()
+        self._source.stop()
+        for server in self._servers:
+            server.close() if not isinstance(server, DualStackServer) else server.shutdown()
+        log.info("stopped", rules="left in place")
+
+    def _post(self, batch: Any) -> None:
+        events: tuple[Changed | Listed, ...] = tuple(batch)
+        self._loop.inbox.put(Events(events))
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._loop.inbox.put(Stop())
+
+    def _serve(self) -> None:
+        config = self._config
+        metrics.BUILD.info({"version": VERSION})
+        REGISTRY.register(KernelCollector(lambda: self._loop.published, _count))
+        for flag, address, serve in (
+            ("--healthz-bind-address", config.healthz, lambda at: serve_health(at, self._loop.health)),
+            ("--metrics-bind-address", config.metrics, serve_metrics),
+        ):
+            if address is None:
+                continue
+            try:
+                self._servers.append(serve(address))
+            except OSError as error:
+                raise ConfigError(f"{flag}: can't listen on {address.host or '*'}:{address.port}: {error}") from error
+        self._servers.append(serve_control(config.control_socket, self._dump))
+
+    def _dump(self) -> bytes:
+        return render_dump(self._loop.published.snapshot, self._config.settings)
+
+    def _watch_kernel(self) -> None:
+        monitor = Monitor(self._kernel.port_id)
+        while True:
+            if monitor.wait(None) is not Seen.NOTHING:
+                self._loop.inbox.put(ForeignChange())
+
+
+def _count() -> Counters:
+    """Connections by element, read over a socket of its own: the loop's belongs to the loop's thread."""
+    counts: dict[tuple[SetId, bytes], int] = {}
+    try:
+        with NftKernel() as kernel:
+            for set_id in COUNTED_SETS:
+                found: Mapping[bytes, int] = kernel.counters(set_id)
+                counts.update({(set_id, key): packets for key, packets in found.items()})
+    except KernelError as error:
+        log.info("counters_unread", why=error.reason)
+    return counts

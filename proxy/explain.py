@@ -1,0 +1,61 @@
+"""The answer to "where does it go, and why", from the same plan that is programmed."""
+
+import ipaddress
+from collections.abc import Mapping
+
+from endpointslice.daemonsets import SameNodeWhy
+from endpointslice.topology import LeftOut, Why
+from endpointslice.types import CIDR, IP, Node
+from proxy.planner.plan import Client
+
+WHY: Mapping[Why, str] = {
+    Why.NODE_HINTS: "every ready endpoint names the nodes it is for, and some name this one",
+    Why.DAEMON_SET_ON_NODE: "one DaemonSet is behind the Service and covers its nodes, and its pod here is ready",
+    Why.ZONE_HINTS: "every ready endpoint names the zones it is for, and some name this node's",
+    Why.ENDPOINT_NODES: "PreferSameNode without hints: the ready endpoints on this node",
+    Why.ENDPOINT_ZONES: "the Service prefers close endpoints and none has hints: the ready ones in this node's zone",
+    Why.ALL_READY: "every ready endpoint, since nothing closer was asked for or is there",
+    Why.DRAINING: "no endpoint is ready: those that terminate but still serve",
+    Why.LOCAL_READY: "the policy is Local: the ready endpoints on this node",
+    Why.LOCAL_DRAINING: "the policy is Local and none here is ready: those here that terminate but still serve",
+    Why.NO_LOCAL_ENDPOINTS: "the policy is Local and no endpoint is on this node: dropped, as kube-proxy does",
+    Why.NO_ENDPOINTS: "the Service has no usable endpoint anywhere: refused at once",
+    Why.NO_FRONTEND: "the port has no address of this kind",
+}
+
+LEFT_OUT: Mapping[LeftOut, str] = {
+    LeftOut.NOT_READY: "not ready",
+    LeftOut.TERMINATING: "terminating, and no longer serving",
+    LeftOut.DRAINING: "terminating: ready ones come first",
+    LeftOut.OTHER_NODE: "on another node",
+    LeftOut.OTHER_ZONE: "in another zone",
+    LeftOut.HINTED_ELSEWHERE: "hinted for elsewhere",
+}
+
+SAME_NODE: Mapping[SameNodeWhy, str] = {
+    SameNodeWhy.COVERED: "on: the DaemonSet covers its nodes",
+    SameNodeWhy.HELD: "on: the DaemonSet covers too few nodes, but not for long yet",
+    SameNodeWhy.ALWAYS: "on: --same-node-for-daemon-sets=Always",
+    SameNodeWhy.NEVER: "off: --same-node-for-daemon-sets=Never",
+    SameNodeWhy.NO_PREFERENCE: "off: trafficDistribution is neither PreferClose nor PreferSameZone",
+    SameNodeWhy.NO_SELECTOR: "off: the Service has no selector",
+    SameNodeWhy.NO_DAEMON_SET: "off: no DaemonSet's pods match the Service's selector",
+    SameNodeWhy.SEVERAL_DAEMON_SETS: "off: several DaemonSets' pods match the Service's selector",
+    SameNodeWhy.OTHER_PODS: "off: an endpoint is not a pod of the DaemonSet, by its name",
+    SameNodeWhy.TOO_FEW_NODES: "off: the DaemonSet has ready pods on too few of its nodes",
+    SameNodeWhy.NO_LOCAL_ENDPOINT: "off: no endpoint on this node is ready",
+    SameNodeWhy.OWNER_UNKNOWN: "off: who owns this node's pod isn't known (yet)",
+    SameNodeWhy.OTHER_OWNER: "off: this node's pod belongs to something else",
+}
+
+
+def classify_client(client: IP, node: Node | None, cluster_cidrs: tuple[CIDR, ...]) -> tuple[Client, str]:
+    """Whose answer holds for a client's address on this node, and why."""
+    if node is not None and client in node.addresses:
+        return Client.THIS_NODE, f"an address of node {node.name}"
+    for cidr in cluster_cidrs:
+        if ipaddress.ip_address(client) in ipaddress.ip_network(cidr):
+            return Client.THIS_NODE, f"a pod: inside the cluster CIDR {cidr}"
+    if not cluster_cidrs:
+        return Client.OUTSIDE, "no cluster CIDR is known, so pods count as outside"
+    return Client.OUTSIDE, f"outside the cluster CIDR {','.join(cluster_cidrs)}"

@@ -1,0 +1,42 @@
+"""EFFECT: the metrics server, 127.0.0.1:10249 by default: /metrics, /healthz and /proxyMode, as kube-proxy's."""
+
+import threading
+from http.server import BaseHTTPRequestHandler
+
+from prometheus_client import REGISTRY
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from proxy.config import BindAddress
+from proxy.health import DualStackServer
+
+PROXY_MODE = b"nftables"  # tools that ask kube-proxy for its mode look for this word
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:  # noqa: N802 (the base class's word)
+        match self.path.partition("?")[0]:
+            case "/metrics":
+                self._answer(200, CONTENT_TYPE_LATEST, generate_latest(REGISTRY))
+            case "/healthz":
+                self._answer(200, "text/plain", b"ok")
+            case "/proxyMode":
+                self._answer(200, "text/plain", PROXY_MODE)
+            case path:
+                self._answer(404, "text/plain", f"{path}: no such page; try /metrics, /healthz or /proxyMode\n".encode())
+
+    def _answer(self, code: int, kind: str, data: bytes) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """No line a scrape."""
+
+
+def serve_metrics(address: BindAddress) -> DualStackServer:
+    """A running server, in a thread of its own; OSError if the address can't be bound."""
+    server = DualStackServer(address, _Handler)
+    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+    return server

@@ -1,0 +1,100 @@
+"""EFFECT: a Snapshot for `plan` and `explain`, read once: from a folder, a dump, an API server, or the running daemon."""
+
+import queue
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from endpointslice.snapshot import EMPTY, Changed, Listed, Snapshot, apply_events
+from endpointslice.types import Kind, NodeName
+from proxy.config import ConfigError
+from proxy.control import read_dump
+from proxy.dump import read_settings
+from proxy.planner.planner import NOTHING, Moment, Planner
+from proxy.planner.settings import Settings
+from proxy.sources.manifests import load_dump, load_folder, parse_dump
+
+LIST_S = 60.0  # how long the API server may take for its lists
+POD_S = 5.0  # and for the owners of a few pods
+
+
+class Wanted(NamedTuple):
+    """Where to read from; all None: the running daemon's control socket."""
+
+    manifests: Path | None
+    dump: Path | None
+    kubeconfig: Path | None
+    control_socket: Path
+
+
+class Loaded(NamedTuple):
+    """What was read; `settings` are those that a dump or a daemon brought along."""
+
+    snapshot: Snapshot
+    settings: Settings | None = None
+
+
+def load(wanted: Wanted, node: NodeName) -> Loaded:
+    """The Snapshot of the one source that is named; ConfigError where there are several, or it can't be read."""
+    named = [name for name in ("manifests", "dump", "kubeconfig") if getattr(wanted, name) is not None]
+    if len(named) > 1:
+        raise ConfigError(f"{' and '.join(f'--{name}' for name in named)}: give one source, not {len(named)}")
+    if wanted.manifests is not None:
+        return Loaded(apply_events(EMPTY, load_folder(wanted.manifests))[0])
+    if wanted.dump is not None:
+        changes, extra = load_dump(wanted.dump)
+        return Loaded(apply_events(EMPTY, changes)[0], read_settings(extra))
+    if wanted.kubeconfig is not None:
+        return Loaded(_list_once(wanted.kubeconfig, node))
+    return _ask_daemon(wanted.control_socket)
+
+
+def _ask_daemon(socket: Path) -> Loaded:
+    try:
+        body = read_dump(socket)
+        changes, extra = parse_dump(body, str(socket))
+    except (OSError, msgspec.DecodeError) as error:
+        raise ConfigError(
+            f"no closeby answers at {socket} ({error}); name a source: --manifests DIR, --dump FILE or --kubeconfig FILE"
+        ) from error
+    return Loaded(apply_events(EMPTY, changes)[0], read_settings(extra))
+
+
+def _list_once(kubeconfig: Path, node: NodeName) -> Snapshot:
+    # Imported here: the other sources need no Kubernetes client, which takes a third of a second to import.
+    from proxy.sources.apiserver import ApiServerSource  # noqa: PLC0415
+    from proxy.sources.transport import open_api_server  # noqa: PLC0415
+
+    posted: queue.SimpleQueue[Sequence[Changed | Listed]] = queue.SimpleQueue()
+    source = ApiServerSource(open_api_server(kubeconfig), node)
+    source.start(posted.put)
+    missing = set(source.kinds)
+    snapshot = EMPTY
+    until_s = time.monotonic() + LIST_S
+    try:
+        while missing:
+            batch = posted.get(timeout=max(0.0, until_s - time.monotonic()))
+            snapshot, _ = apply_events(snapshot, batch)
+            missing -= {event.kind for event in batch if isinstance(event, Listed)}
+        until_s = time.monotonic() + POD_S
+        while wanted := _wanted_pods(snapshot, node):
+            for pod in wanted:
+                source.request_pod(pod, "")
+            snapshot, _ = apply_events(snapshot, posted.get(timeout=max(0.0, until_s - time.monotonic())))
+    except queue.Empty:
+        if missing:
+            kinds = ", ".join(sorted(kind.value for kind in missing))
+            errors = "; ".join(sorted({status.error for status in source.status().values() if status.error}))
+            raise ConfigError(f"--kubeconfig: {kubeconfig}: no list of {kinds} came within {LIST_S:.0f} s {errors}") from None
+    finally:
+        source.stop()
+    return snapshot
+
+
+def _wanted_pods(snapshot: Snapshot, node: NodeName) -> frozenset[str]:
+    planner = Planner(Settings(node))
+    planner.update(snapshot, NOTHING, Moment({}, frozenset(), 0.0))
+    return planner.wanted_pods - {name for kind, name in snapshot.skipped if kind is Kind.POD}
