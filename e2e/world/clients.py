@@ -1,0 +1,142 @@
+"""EFFECT: connections from the world's namespaces, counted (`probe`) or over time (`Traffic`)."""
+
+import json
+import statistics
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from e2e.world.cluster import World
+from e2e.world.processes import ProgramError, start_program, stop_programs, wait_ready
+
+
+class Target(NamedTuple):
+    """What to connect to, and how often. A try without an answer ends after `timeout_s`."""
+
+    protocol: str  # "tcp" or "udp"
+    ip: str
+    port: int
+    tries: int = 100
+    timeout_s: float = 2.0
+
+
+class Outcome(StrEnum):
+    """How an attempt ended."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    TIMED_OUT = "timed-out"
+    UNREACHABLE = "unreachable"
+    BROKEN = "broken"  # reset, or closed in mid-answer
+
+
+class Record(NamedTuple):
+    """One attempt. `name` and `source` are the server's words: who it is, and whom it saw; "" without an answer."""
+
+    target: int  # index into the targets
+    began: float  # monotonic seconds, the same clock as time.monotonic()
+    took_s: float
+    outcome: Outcome
+    name: str
+    source: str
+
+
+class Tally(NamedTuple):
+    """Attempts at one target, counted."""
+
+    answers: Mapping[str, int]  # by the server's name
+    sources: Mapping[str, int]  # by the source address that the server saw
+    outcomes: Mapping[Outcome, int]
+    median_s: float  # of answered ones, until the whole answer; 0.0 without any
+    longest_s: float
+
+    @property
+    def failed(self) -> int:
+        """Attempts without an answer."""
+        return sum(n for outcome, n in self.outcomes.items() if outcome is not Outcome.ANSWERED)
+
+
+def probe(world: World, orders: Mapping[str, Sequence[Target]]) -> dict[str, tuple[Tally, ...]]:
+    """For each host its targets' tallies, in their order. All hosts work at once, each on all its targets at once."""
+    started: dict[str, subprocess.Popen[str]] = {}
+    try:
+        for host, targets in orders.items():
+            started[host] = _start(world, host, {"targets": [target._asdict() for target in targets]})
+        return {
+            host: tuple(_tally(records, index) for index in range(len(orders[host])))
+            for host, records in ((host, _read(process, host)) for host, process in started.items())
+        }
+    finally:
+        stop_programs(started.values())
+
+
+class Traffic:
+    """A steady stream of attempts from hosts to targets: every target once an interval, from `start` to `stop`.
+
+    Used as a context manager; leaving it ends the clients.
+    """
+
+    def __init__(self, world: World, orders: Mapping[str, Sequence[Target]], interval_s: float = 0.004) -> None:
+        self._world = world
+        self._orders = orders
+        self._interval_s = interval_s
+        self._running: dict[str, subprocess.Popen[str]] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            for host, targets in self._orders.items():
+                order = {"targets": [target._asdict() for target in targets], "interval_s": self._interval_s}
+                self._running[host] = _start(self._world, host, order)
+            for host, process in self._running.items():
+                wait_ready(process, f"the client in {host}")
+        except BaseException:
+            stop_programs(self._running.values())
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        stop_programs(self._running.values())
+
+    def stop(self) -> dict[str, tuple[Record, ...]]:
+        """End the streams; all attempts of each host, sorted by when they began."""
+        for process in self._running.values():
+            assert process.stdin
+            process.stdin.close()
+        return {host: tuple(sorted(_read(p, host), key=lambda r: r.began)) for host, p in self._running.items()}
+
+
+def _start(world: World, host: str, order: Mapping[str, object]) -> subprocess.Popen[str]:
+    process = start_program(world.host(host).netns, "probe")
+    assert process.stdin
+    process.stdin.write(json.dumps(order) + "\n")
+    process.stdin.flush()
+    return process
+
+
+def _read(process: subprocess.Popen[str], host: str) -> list[Record]:
+    assert process.stdout
+    line = process.stdout.readline()
+    if not line:
+        raise ProgramError(f"the client in {host} ended with {process.wait()}")
+    return [
+        Record(target, began, took, Outcome(end), name, source)
+        for target, began, took, end, name, source in json.loads(line)
+    ]
+
+
+def _tally(records: Iterable[Record], index: int) -> Tally:
+    mine = [record for record in records if record.target == index]
+    answered = [record for record in mine if record.outcome is Outcome.ANSWERED]
+    took = [record.took_s for record in answered]
+    return Tally(
+        answers=Counter(record.name for record in answered),
+        sources=Counter(record.source for record in answered),
+        outcomes=Counter(record.outcome for record in mine),
+        median_s=statistics.median(took) if took else 0.0,
+        longest_s=max(took, default=0.0),
+    )

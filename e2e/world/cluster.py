@@ -1,0 +1,140 @@
+"""The world itself: builds namespaces, links, routes and servers, adds and removes pods, and leaves nothing behind."""
+
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+from e2e.world import links, netns
+from e2e.world.hosts import Host, Node, NodeSpec, Pod, PodSpec, plan_lan, plan_node, plan_outside, plan_pod
+from e2e.world.processes import start_program, stop_programs, wait_ready
+from e2e.world.signals import exit_on_signals, signals_held
+
+# No duplicate address detection: an address is of use at once. Link-local ones stay, neighbour discovery needs them.
+# No limit on ICMP errors: by default six refused datagrams in a row are answered, then one a second.
+_EVERYWHERE = {
+    "ipv6/conf/default/accept_dad": "0",
+    "ipv6/conf/all/accept_dad": "0",
+    "ipv6/conf/default/accept_ra": "0",
+    "ipv6/conf/default/accept_redirects": "0",
+    "ipv4/conf/default/accept_redirects": "0",
+    "ipv4/conf/all/accept_redirects": "0",
+    "ipv4/icmp_ratelimit": "0",
+    "ipv6/icmp/ratelimit": "0",
+}
+_ROUTER = {"ipv4/ip_forward": "1", "ipv6/conf/all/forwarding": "1", "ipv6/conf/default/forwarding": "1"}
+# A node that forwards to another node over the link that a packet came by would tell the client to go there itself.
+_NODE = {
+    **_ROUTER,
+    "ipv4/conf/all/send_redirects": "0",
+    "ipv4/conf/default/send_redirects": "0",
+}
+
+
+class World:
+    """Nodes on a LAN, a client outside, and pods that come and go. Used as a context manager; needs root.
+
+    The constructor only plans; entering builds, and sweeps what killed runs left behind.
+    """
+
+    def __init__(self, label: str, nodes: Sequence[NodeSpec]) -> None:
+        self.prefix = netns.unique_prefix(label)
+        self._lan = plan_lan(self.prefix + "lan")
+        self.outside = plan_outside(self.prefix + "outside")
+        planned = [plan_node(spec, self.prefix + spec.name, number) for number, spec in enumerate(nodes, 1)]
+        self.nodes: Mapping[str, Node] = {node.host.name: node for node in planned}
+        self._pods: dict[str, Pod] = {}
+        self._servers: dict[str, subprocess.Popen[str]] = {}
+        self._numbers: Counter[str] = Counter()  # pods so far on each node
+        self._handlers = ExitStack()
+
+    @property
+    def pods(self) -> Mapping[str, Pod]:
+        """The pods that are there now."""
+        return MappingProxyType(self._pods)
+
+    def host(self, name: str) -> Host:
+        """The node, pod or outside client of that name. KeyError if there is none."""
+        if name == self.outside.name:
+            return self.outside
+        return (self.nodes.get(name) or self._pods[name]).host
+
+    def __enter__(self) -> Self:
+        netns.sweep_namespaces()
+        self._handlers.enter_context(exit_on_signals())
+        try:
+            self._build()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _build(self) -> None:
+        nodes = list(self.nodes.values())
+        members = [*(node.host for node in nodes), self.outside]
+        self._make_namespaces([self._lan, *members])
+        netns.write_sysctls(self._lan.netns, _ROUTER)
+        for node in nodes:
+            netns.write_sysctls(node.host.netns, _NODE)
+        netns.run_ip({self._lan.netns: links.render_lan(self._lan, members)})
+        netns.run_ip({member.netns: links.render_member(member, self._lan) for member in members})
+        netns.run_ip({node.host.netns: links.render_routes_to_pods(node, nodes) for node in nodes})
+
+    def add_pods(self, specs: Iterable[PodSpec]) -> None:
+        """Build pods, all at once; returns when every server answers. KeyError for a node that isn't there."""
+        pods = [self._plan_pod(spec) for spec in specs]
+        self._make_namespaces([pod.host for pod in pods])
+        plumbing: dict[str | None, list[str]] = {}
+        for pod in pods:
+            node = self.nodes[pod.node]
+            plumbing.setdefault(node.host.netns, []).extend(links.render_pod_link(node, pod))
+        netns.run_ip(plumbing)
+        netns.run_ip({pod.host.netns: links.render_pod(self.nodes[pod.node], pod) for pod in pods})
+        serving = [pod for pod in pods if pod.ports]
+        for pod in serving:
+            self._servers[pod.host.name] = start_program(pod.host.netns, "server", [pod.host.name, *pod.ports])
+        self._pods.update((pod.host.name, pod) for pod in pods)
+        for pod in serving:
+            wait_ready(self._servers[pod.host.name], f"the server of pod {pod.host.name}")
+
+    def remove_pods(self, names: Iterable[str]) -> None:
+        """Kill the servers and take the namespaces and links away, as a node does with a deleted pod."""
+        gone = [self._pods.pop(name) for name in names]
+        stop_programs(self._servers.pop(pod.host.name) for pod in gone if pod.ports)
+        netns.remove_namespaces(pod.host.netns for pod in gone)
+
+    def stop_server(self, pod: str) -> None:
+        """Kill a pod's server and leave its address: connections are refused by the pod itself."""
+        stop_programs([self._servers[pod]])
+
+    def route_outside(self, addresses: Iterable[str], node: str) -> None:
+        """The outside client reaches these addresses or ranges through the node, as if it announced them."""
+        via = self.nodes[node].host
+        lines = [f"route replace {ip} via {via.ipv6 if ':' in ip else via.ipv4}" for ip in addresses]
+        netns.run_ip({self.outside.netns: lines})
+
+    def close(self) -> None:
+        """Remove everything; a signal that arrives meanwhile is seen afterwards."""
+        with signals_held(), self._handlers:
+            stop_programs(self._servers.values())
+            self._servers.clear()
+            self._pods.clear()
+            netns.remove_namespaces(netns.list_namespaces(self.prefix))
+
+    def _plan_pod(self, spec: PodSpec) -> Pod:
+        if spec.name in self._pods:
+            raise ValueError(f"a pod {spec.name} is there already")
+        self._numbers[spec.node] += 1
+        return plan_pod(spec, self.prefix + spec.name, self.nodes[spec.node], self._numbers[spec.node])
+
+    def _make_namespaces(self, hosts: Sequence[Host]) -> None:
+        netns.create_namespaces(host.netns for host in hosts)
+        for host in hosts:
+            netns.write_sysctls(host.netns, _EVERYWHERE)

@@ -1,0 +1,144 @@
+"""EFFECT: named network namespaces: made, entered, swept and removed.
+
+A name tells its owner: `closeby-<label>-<pid>-<count>-<host>`. So what a killed run left behind is known by its dead
+pid, and removal needs no list: everything with the prefix goes.
+"""
+
+import ctypes
+import itertools
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+_FOLDER = Path("/run/netns")
+_OWNED = re.compile(r"closeby-[a-z0-9]+-(?P<pid>\d+)-\d+-.+")
+_CLONE_NEWNET = 0x40000000
+_LIBC = ctypes.CDLL(None, use_errno=True)  # os.setns is Python 3.12
+_COUNT = itertools.count(1)
+_KILL_S = 1.0
+_KILL_POLL_S = 0.005
+_SYSCTLS = Path("/proc/sys/net")
+
+T = TypeVar("T")
+
+
+class NetnsError(Exception):
+    """A namespace, link or route can't be made; the text is what `ip` said, or what is missing."""
+
+
+def unique_prefix(label: str) -> str:
+    """Prefix for the namespaces of one world. ValueError if the label isn't [a-z0-9]+."""
+    prefix = f"closeby-{label}-{os.getpid()}-{next(_COUNT)}-"
+    if not _OWNED.fullmatch(prefix + "x"):
+        raise ValueError(f"label {label!r}: only a-z and 0-9")
+    return prefix
+
+
+def command_in(netns: str, argv: Iterable[str]) -> list[str]:
+    """The command as run in the namespace; nsenter becomes it, so its pid is the command's."""
+    return ["nsenter", f"--net={_FOLDER / netns}", "--", *argv]
+
+
+def run_in(netns: str, function: Callable[[], T]) -> T:
+    """What the function returns in the namespace. It runs on a thread of its own, since a namespace is a thread's."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(_enter_and_call, netns, function).result()
+
+
+def create_namespaces(names: Iterable[str]) -> None:
+    """Make them, empty: even `lo` is down."""
+    run_ip({None: [f"netns add {name}" for name in names]})
+
+
+def run_ip(lines: Mapping[str | None, Iterable[str]]) -> None:
+    """Run `ip -batch` in each namespace at once (None: the caller's). NetnsError with the first complaint."""
+    started = []
+    for netns, batch in lines.items():
+        where = ["-netns", netns] if netns else []
+        process = subprocess.Popen(
+            ["ip", *where, "-batch", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        started.append((netns, process, "".join(f"{line}\n" for line in batch)))
+    failed = []
+    for netns, process, text in started:
+        _, complaint = process.communicate(text)
+        if process.returncode != 0:
+            failed.append(f"{netns or 'ip'}: {complaint.strip() or process.returncode}")
+    if failed:
+        raise NetnsError(failed[0])
+
+
+def write_sysctls(netns: str, values: Mapping[str, str]) -> None:
+    """Set keys below net, such as "ipv4/ip_forward", in the namespace."""
+
+    def write() -> None:
+        for key, value in values.items():
+            (_SYSCTLS / key).write_text(value)
+
+    run_in(netns, write)
+
+
+def remove_namespaces(names: Iterable[str]) -> None:
+    """Kill whatever runs in them, then remove them with all their links. Names that are gone already don't matter."""
+    present = [name for name in names if (_FOLDER / name).exists()]
+    if not present:
+        return
+    _kill_inhabitants(present)
+    run_ip({None: [f"netns delete {name}" for name in present]})
+
+
+def list_namespaces(prefix: str) -> list[str]:
+    """Names with the prefix."""
+    return sorted(path.name for path in _FOLDER.glob(f"{prefix}*"))
+
+
+def sweep_namespaces() -> list[str]:
+    """Remove the namespaces of runs whose process is dead; their names."""
+    owners = ((path.name, _OWNED.fullmatch(path.name)) for path in _FOLDER.glob("closeby-*"))
+    left = [name for name, owner in owners if owner and not _is_alive(int(owner["pid"]))]
+    remove_namespaces(left)
+    return left
+
+
+def list_inhabitants(names: Iterable[str]) -> list[int]:
+    """Process ids whose network namespace is one of these."""
+    inodes = {(_FOLDER / name).stat().st_ino for name in names}
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            inode = (process / "ns" / "net").stat().st_ino
+        except OSError:  # ended meanwhile
+            continue
+        if inode in inodes:
+            found.append(int(process.name))
+    return found
+
+
+def _kill_inhabitants(names: Iterable[str]) -> None:
+    """Returns when they are gone, or after a second: one in the kernel's hands goes later, and its namespace with it."""
+    watched = list(names)
+    deadline = time.monotonic() + _KILL_S
+    while (pids := list_inhabitants(watched)) and time.monotonic() < deadline:
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(_KILL_POLL_S)
+
+
+def _is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def _enter_and_call(netns: str, function: Callable[[], T]) -> T:
+    with (_FOLDER / netns).open() as file:
+        if _LIBC.setns(file.fileno(), _CLONE_NEWNET) != 0:
+            raise NetnsError(f"{netns}: {os.strerror(ctypes.get_errno())}")
+    return function()

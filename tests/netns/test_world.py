@@ -1,0 +1,192 @@
+"""The little cluster of e2e.world: what its clients see must be the truth, since every other story rests on it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.world import netns
+from e2e.world.clients import Outcome, Tally, Target, Traffic, probe
+from e2e.world.cluster import World
+from e2e.world.hosts import NodeSpec, PodSpec
+
+pytestmark = pytest.mark.netns
+
+NODES = (NodeSpec("north-1", "north"), NodeSpec("south-1", "south"))
+PODS = (
+    PodSpec("web-n", "north-1"),
+    PodSpec("web-s", "south-1", ("tcp:8080", "udp:53")),
+    PodSpec("client-n", "north-1", ()),
+    PodSpec("client-s", "south-1", ()),
+)
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    with World("test", NODES) as built:
+        built.add_pods(PODS)
+        yield built
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize(("protocol", "port"), [("tcp", 8080), ("udp", 53)])
+@pytest.mark.parametrize("client", ["client-n", "client-s", "web-n", "north-1"])
+def test_a_pod_on_any_node_answers_with_its_name_and_the_clients_own_address(
+    world: World, client: str, protocol: str, port: int, family: str
+) -> None:
+    server = world.host("web-s")
+
+    tally = ask(world, client, Target(protocol, getattr(server, family), port, tries=50))
+
+    assert tally.outcomes == {Outcome.ANSWERED: 50}
+    assert tally.answers == {"web-s": 50}
+    assert tally.sources == {getattr(world.host(client), family): 50}
+
+
+@pytest.mark.parametrize("address", ["172.30.0.11", "fd00:172:30::b"])
+def test_the_outside_client_reaches_nodes_but_knows_no_way_to_pods(world: World, address: str) -> None:
+    pod = world.host("web-n")
+
+    to_node = ask(world, "outside", Target("tcp", address, 1, tries=3))
+    to_pod = ask(
+        world, "outside", Target("tcp", pod.ipv6 if ":" in address else pod.ipv4, 8080, tries=3, timeout_s=0.3)
+    )
+
+    assert to_node.outcomes == {Outcome.REFUSED: 3}
+    assert to_pod.outcomes == {Outcome.TIMED_OUT: 3}
+
+
+def test_the_outside_client_reaches_what_is_routed_through_a_node(world: World) -> None:
+    pod = world.host("web-s")
+    world.route_outside([pod.ipv4, pod.ipv6], "north-1")
+
+    tallies = probe(world, {"outside": [Target("tcp", ip, 8080, tries=20) for ip in (pod.ipv4, pod.ipv6)]})["outside"]
+
+    assert [tally.sources for tally in tallies] == [{world.outside.ipv4: 20}, {world.outside.ipv6: 20}]
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_a_port_that_nobody_listens_on_refuses(world: World, protocol: str) -> None:
+    tally = ask(world, "client-n", Target(protocol, world.host("web-s").ipv4, 9, tries=10))
+
+    assert tally.outcomes == {Outcome.REFUSED: 10}
+
+
+def test_hundreds_of_connections_from_every_client_at_once_are_all_counted(world: World) -> None:
+    targets = [Target(p, world.host("web-s").ipv4, port, tries=300) for p, port in (("tcp", 8080), ("udp", 53))]
+
+    tallies = probe(world, dict.fromkeys(("client-n", "client-s"), targets))
+
+    assert [t.answers for host in tallies.values() for t in host] == [{"web-s": 300}] * 4
+
+
+def test_a_server_that_dies_under_traffic_shows_as_the_moment_from_which_all_is_refused(world: World) -> None:
+    world.add_pods([PodSpec("mortal", "south-1")])
+    target = Target("tcp", world.host("mortal").ipv4, 8080)
+    with Traffic(world, {"client-n": [target]}) as traffic:
+        time.sleep(0.1)
+        died = time.monotonic()
+        world.stop_server("mortal")
+        dead = time.monotonic()
+        time.sleep(0.1)
+        records = traffic.stop()["client-n"]
+
+    assert {r.outcome for r in records if r.began + r.took_s < died} == {Outcome.ANSWERED}
+    assert {r.outcome for r in records if r.began > dead} == {Outcome.REFUSED}
+    assert len([r for r in records if r.began > dead]) > 5
+
+
+def test_a_removed_pod_is_gone_and_its_name_is_free_again(world: World) -> None:
+    world.add_pods([PodSpec("brief", "north-1")])
+    before = world.host("brief")
+    world.remove_pods(["brief"])
+    gone = ask(world, "client-s", Target("tcp", before.ipv4, 8080, tries=3, timeout_s=0.3))
+    world.add_pods([PodSpec("brief", "south-1")])
+    again = ask(world, "client-s", Target("tcp", world.host("brief").ipv4, 8080, tries=3))
+    world.remove_pods(["brief"])
+
+    assert Outcome.ANSWERED not in gone.outcomes
+    assert again.answers == {"brief": 3}
+
+
+def test_leaving_a_world_leaves_no_namespace_and_no_process() -> None:
+    with World("test", NODES) as world:
+        world.add_pods(PODS)
+        names = netns.list_namespaces(world.prefix)
+        inhabitants = netns.list_inhabitants(names)
+
+    assert len(names) == len(PODS) + len(NODES) + 2
+    assert len(inhabitants) == 2
+    assert netns.list_namespaces(world.prefix) == []
+    assert [pid for pid in inhabitants if is_running(pid)] == []
+
+
+def test_the_root_namespace_sees_no_link_of_a_world() -> None:
+    before = Path("/proc/self/net/dev").read_text().count(":")
+    with World("test", NODES):
+        assert Path("/proc/self/net/dev").read_text().count(":") == before
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)],
+    ids=["Ctrl-C", "SIGTERM", "SIGKILL, then the next world sweeps"],
+)
+def test_a_world_that_is_stopped_leaves_nothing_behind(number: signal.Signals, code: int) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _WAITING_WORLD], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout
+        prefix = process.stdout.readline().strip()
+        inhabitants = netns.list_inhabitants(netns.list_namespaces(prefix))
+        os.kill(process.pid, number)
+        process.wait(10)
+
+    if number is signal.SIGKILL:
+        assert netns.list_namespaces(prefix) != []
+        assert prefix in {name[: len(prefix)] for name in netns.sweep_namespaces()}
+    assert process.returncode == code
+    assert len(inhabitants) == 2
+    assert netns.list_namespaces(prefix) == []
+    assert [pid for pid in inhabitants if is_running(pid)] == []
+
+
+def test_an_error_inside_a_world_removes_it() -> None:
+    with pytest.raises(KeyError), World("test", NODES) as world:
+        world.add_pods([PodSpec("lost", "no-such-node")])
+
+    assert netns.list_namespaces(world.prefix) == []
+
+
+def ask(world: World, client: str, target: Target) -> Tally:
+    """One client, one target."""
+    (tally,) = probe(world, {client: [target]})[client]
+    return tally
+
+
+def is_running(pid: int) -> bool:
+    """A process that nobody has reaped yet runs no more."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+ROOT = Path(__file__).parents[2]
+_WAITING_WORLD = """
+import sys, time
+from e2e.world.cluster import World
+from tests.netns.test_world import NODES, PODS
+try:
+    with World("test", NODES) as world:
+        world.add_pods(PODS)
+        print(world.prefix, flush=True)
+        time.sleep(60)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
