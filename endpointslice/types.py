@@ -1,7 +1,7 @@
 """The values that decisions read: what is left of the API's objects once they are decoded, checked and made canonical.
 
-Rules for this file: frozen values only, no I/O, no parsing. An absent value is None only where absence means something.
-Addresses are canonical text; a family is visible in the address (`:` is IPv6), so it is stored only where no address is.
+Rules for this file: frozen values only, no I/O, no parsing. A value is None only where absence means something.
+Addresses are canonical text; a family is visible in the address (`:` is IPv6), so it is stored only where none is.
 """
 
 from enum import StrEnum
@@ -113,7 +113,7 @@ class SliceEndpoint(msgspec.Struct, frozen=True, gc=False):
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """An EndpointSlice of one Service and family, reduced to what traffic depends on (m20: equal values are no change)."""
+    """An EndpointSlice of one Service and family, reduced to what is used; equal values are no change (m20)."""
 
     name: SliceName
     service: ServiceName

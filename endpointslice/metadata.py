@@ -1,0 +1,108 @@
+"""What every object of the API has, on the wire: its metadata, and the envelopes of lists and watches.
+
+Only the fields that are read, so that everything else is skipped unparsed. Absent and null are the same to the API's
+own Go types, so every field may be both; what absence means is decided where the value is converted.
+"""
+
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from endpointslice.reasons import Reason
+
+T = TypeVar("T")
+
+SERVICE_NAME = "kubernetes.io/service-name"
+SERVICE_PROXY_NAME = "service.kubernetes.io/service-proxy-name"
+HEADLESS = "service.kubernetes.io/headless"
+ZONE = "topology.kubernetes.io/zone"
+TRIGGERED = "endpoints.kubernetes.io/last-change-trigger-time"
+
+
+class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """A part of an object; `gc=False` because JSON has no cycles."""
+
+
+class Labels(Wire, frozen=True):
+    """The labels that hide an object from kube-proxy by their mere presence, and a slice's Service."""
+
+    service_proxy_name: str | UnsetType | None = msgspec.field(default=UNSET, name=SERVICE_PROXY_NAME)
+    headless: str | UnsetType | None = msgspec.field(default=UNSET, name=HEADLESS)
+    service_name: str | None = msgspec.field(default=None, name=SERVICE_NAME)
+    zone: str | None = msgspec.field(default=None, name=ZONE)
+
+
+class Annotations(Wire, frozen=True):
+    """The one annotation that is read."""
+
+    triggered: str | None = msgspec.field(default=None, name=TRIGGERED)
+
+
+class OwnerReference(Wire, frozen=True):
+    """What an object belongs to."""
+
+    kind: str = ""
+    name: str = ""
+    api_version: str = ""
+    controller: bool | None = None
+
+
+class Metadata(Wire, frozen=True):
+    """ObjectMeta."""
+
+    name: str = ""
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    creation_timestamp: str | None = None
+    labels: Labels | None = None
+    annotations: Annotations | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class WireObject(Wire, frozen=True):
+    """Any object, by its name."""
+
+    metadata: Metadata
+
+
+class ListMetadata(Wire, frozen=True):
+    """ListMeta; `continue` is a word of Python's."""
+
+    resource_version: str | None = None
+    continue_token: str | None = msgspec.field(default=None, name="continue")
+
+
+class ObjectList(Wire, Generic[T], frozen=True):
+    """One page of a list; Go writes an empty one as null."""
+
+    items: list[T] | None
+    kind: str | None = None
+    metadata: ListMetadata = ListMetadata()
+
+
+class Event(Wire, frozen=True):
+    """One line of a watch."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class Status(Wire, frozen=True):
+    """What an ERROR event carries."""
+
+    code: int | None = None
+    message: str | None = None
+
+
+def hiding_label(metadata: Metadata) -> Reason | None:
+    """The label that leaves an object to others; any value counts, as with kube-proxy's label selectors."""
+    labels = metadata.labels
+    if labels is None:
+        return None
+    if labels.service_proxy_name is not UNSET:
+        return Reason.OTHER_PROXY
+    if labels.headless is not UNSET:
+        return Reason.HEADLESS_LABEL
+    return None
