@@ -54,7 +54,7 @@ def parse_duration(flag: str, text: str) -> float:
 
 
 def parse_bind_address(flag: str, text: str, default_port: int) -> BindAddress | None:
-    """Host and port of `IP`, `IP:port`, `[IPv6]:port` or `:port`; None for an empty text, which turns the server off."""
+    """Host and port of `IP`, `IP:port`, `[IPv6]:port` or `:port`; None for an empty text: no server."""
     if text == "":
         return None
     if (ip := parse_ip(text.strip("[]"))) is not None:
@@ -63,7 +63,9 @@ def parse_bind_address(flag: str, text: str, default_port: int) -> BindAddress |
     host = host.removeprefix("[").removesuffix("]")
     ip = parse_ip(host) if host else None
     if not colon or (host and ip is None) or not port.isdecimal() or int(port) > _MAX_PORT:
-        raise ConfigError(f'{flag}: "{text}" is not an address; write it as 0.0.0.0:{default_port} or [::1]:{default_port}')
+        raise ConfigError(
+            f'{flag}: "{text}" is not an address; write it as 0.0.0.0:{default_port} or [::1]:{default_port}'
+        )
     return BindAddress(_every_address(ip) if ip else "", int(port))
 
 

@@ -1,6 +1,6 @@
 """EFFECT: the control socket, by which `closeby dump` asks a running daemon; and the lock that lets one daemon run.
 
-The socket's mode is 0600: what the daemon read from the API is for root only. Each connection gets the dump and is closed.
+The socket's mode is 0600: what the daemon read from the API is for root only. Each connection gets the dump.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ class AlreadyRunningError(Exception):
 
 
 def hold_lock(path: Path) -> IO[str]:
-    """The open lock file beside the socket, held until the process ends; AlreadyRunningError if another one holds it."""
+    """The open lock file beside the socket, held until the process ends; AlreadyRunningError if it is taken."""
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     lock = path.with_name(path.name + ".lock").open("w")
     try:

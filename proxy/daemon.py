@@ -2,7 +2,8 @@
 
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -39,9 +40,12 @@ def open_source(config: Config) -> Source:
 
         return ManifestSource(config.manifests)
     from proxy.sources.apiserver import ApiServerSource  # noqa: PLC0415
-    from proxy.sources.transport import open_transport  # noqa: PLC0415
+    from proxy.sources.credentials import load_in_cluster, load_kubeconfig  # noqa: PLC0415
+    from proxy.sources.transport import ApiServer  # noqa: PLC0415
 
-    return ApiServerSource(open_transport(config.kubeconfig, config.master), config.settings.node)
+    kubeconfig, master = config.kubeconfig, config.master
+    load = load_in_cluster if kubeconfig is None else partial(load_kubeconfig, kubeconfig, master)
+    return ApiServerSource(ApiServer(load), config.settings.node)
 
 
 class Daemon:
@@ -74,9 +78,8 @@ class Daemon:
             server.close() if not isinstance(server, DualStackServer) else server.shutdown()
         log.info("stopped", rules="left in place")
 
-    def _post(self, batch: Any) -> None:
-        events: tuple[Changed | Listed, ...] = tuple(batch)
-        self._loop.inbox.put(Events(events))
+    def _post(self, batch: Sequence[Changed | Listed]) -> None:
+        self._loop.inbox.put(Events(tuple(batch)))
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         self._loop.inbox.put(Stop())

@@ -3,11 +3,9 @@
 `plan` and `explain` take it by --dump; put into a folder of manifests it works as well.
 """
 
-from typing import Any
-
 import msgspec
-
 from endpointslice.encode import encode_snapshot
+
 from endpointslice.snapshot import Snapshot
 from proxy.planner.settings import Settings
 
@@ -23,7 +21,7 @@ def render_dump(snapshot: Snapshot, settings: Settings) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
-def read_settings(extra: Any) -> Settings | None:
+def read_settings(extra: object) -> Settings | None:
     """The settings of a dump's "closeby" key; None where it has none, as a plain List."""
     if extra is None:
         return None

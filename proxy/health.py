@@ -1,14 +1,14 @@
 """EFFECT: /healthz, /livez and /readyz, with kube-proxy's body and codes.
 
-Unhealthy is a proxy whose oldest change has waited longer than twice the sync period for the kernel; an idle one and one
-that is starting are healthy. /readyz, which kube-proxy lacks, answers 200 once the first sync is done.
+Unhealthy is a proxy whose oldest change has waited longer than twice the sync period for the kernel; an idle one and
+one that is starting are healthy. /readyz, which kube-proxy lacks, answers 200 once the first sync is done.
 """
 
 import json
 import socket
 import threading
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
@@ -65,8 +65,8 @@ def serve_health(address: BindAddress, health: Callable[[], Health]) -> DualStac
     """A running server, in a thread of its own; OSError if the address can't be bound."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 (the base class's word)
-            now = datetime.now(timezone.utc)
+        def do_GET(self) -> None:
+            now = datetime.now(UTC)
             path = self.path.partition("?")[0]
             if path == "/readyz":
                 ready = health().ready

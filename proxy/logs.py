@@ -2,9 +2,9 @@
 
 import logging
 import sys
-from typing import Any
 
 import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
 
 DEBUG_VERBOSITY = 4  # kube-proxy's -v: 4 and above shows each decision
 
@@ -12,7 +12,7 @@ DEBUG_VERBOSITY = 4  # kube-proxy's -v: 4 and above shows each decision
 def set_up_logs(verbosity: int, log_format: str) -> None:
     """Configure structlog for the process; `auto` is the console form on a terminal and JSON elsewhere."""
     console = log_format == "console" or (log_format == "auto" and sys.stderr.isatty())
-    renderer: Any = structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
+    renderer: Processor = structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
     level = logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO
     structlog.configure(
         processors=[
@@ -28,5 +28,5 @@ def set_up_logs(verbosity: int, log_format: str) -> None:
     )
 
 
-def _keep(_logger: Any, _method: str, event: Any) -> Any:
+def _keep(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     return event

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from endpointslice.snapshot import Snapshot
 from endpointslice.topology import Tier
-from endpointslice.types import Family
+from endpointslice.types import Family, ServiceName
 from proxy.kernel.change import Counters
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.fragments import Label, Labels
@@ -28,27 +28,50 @@ _PROGRAMMING_BUCKETS = (  # kube-proxy's, with four below for a proxy that is do
 _FAMILY = ["ip_family"]
 
 SYNC_SECONDS = Histogram(
-    "kubeproxy_sync_proxy_rules_duration_seconds", "Time to plan and write one change.", labelnames=_FAMILY, buckets=_SYNC_BUCKETS
+    "kubeproxy_sync_proxy_rules_duration_seconds",
+    "Time to plan and write one change.",
+    labelnames=_FAMILY,
+    buckets=_SYNC_BUCKETS,
 )
 FULL_SYNC_SECONDS = Histogram(
-    "kubeproxy_sync_full_proxy_rules_duration_seconds", "The same, where everything was compared.", labelnames=_FAMILY, buckets=_SYNC_BUCKETS
+    "kubeproxy_sync_full_proxy_rules_duration_seconds",
+    "The same, where everything was compared.",
+    labelnames=_FAMILY,
+    buckets=_SYNC_BUCKETS,
 )
 PARTIAL_SYNC_SECONDS = Histogram(
-    "kubeproxy_sync_partial_proxy_rules_duration_seconds", "The same, for what events touched.", labelnames=_FAMILY, buckets=_SYNC_BUCKETS
+    "kubeproxy_sync_partial_proxy_rules_duration_seconds",
+    "The same, for what events touched.",
+    labelnames=_FAMILY,
+    buckets=_SYNC_BUCKETS,
 )
-LAST_SYNC = Gauge("kubeproxy_sync_proxy_rules_last_timestamp_seconds", "When the kernel last agreed to a change.", _FAMILY)
-LAST_QUEUED = Gauge("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", "When a change was last queued.", _FAMILY)
+LAST_SYNC = Gauge(
+    "kubeproxy_sync_proxy_rules_last_timestamp_seconds", "When the kernel last agreed to a change.", _FAMILY
+)
+LAST_QUEUED = Gauge(
+    "kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", "When a change was last queued.", _FAMILY
+)
 PROGRAMMING_SECONDS = Histogram(
     "kubeproxy_network_programming_duration_seconds",
     "From the change of a pod or Service (last-change-trigger-time) to the kernel's having it.",
     labelnames=_FAMILY,
     buckets=_PROGRAMMING_BUCKETS,
 )
-ENDPOINT_CHANGES = Counter("kubeproxy_sync_proxy_rules_endpoint_changes", "EndpointSlice events that changed something.", _FAMILY)
-SERVICE_CHANGES = Counter("kubeproxy_sync_proxy_rules_service_changes", "Service events that changed something.", _FAMILY)
-ENDPOINT_CHANGES_PENDING = Gauge("kubeproxy_sync_proxy_rules_endpoint_changes_pending", "Of those, not yet written.", _FAMILY)
-SERVICE_CHANGES_PENDING = Gauge("kubeproxy_sync_proxy_rules_service_changes_pending", "Of those, not yet written.", _FAMILY)
-SYNC_FAILURES = Counter("kubeproxy_sync_proxy_rules_nftables_sync_failures", "Transactions that the kernel refused.", _FAMILY)
+ENDPOINT_CHANGES = Counter(
+    "kubeproxy_sync_proxy_rules_endpoint_changes", "EndpointSlice events that changed something.", _FAMILY
+)
+SERVICE_CHANGES = Counter(
+    "kubeproxy_sync_proxy_rules_service_changes", "Service events that changed something.", _FAMILY
+)
+ENDPOINT_CHANGES_PENDING = Gauge(
+    "kubeproxy_sync_proxy_rules_endpoint_changes_pending", "Of those, not yet written.", _FAMILY
+)
+SERVICE_CHANGES_PENDING = Gauge(
+    "kubeproxy_sync_proxy_rules_service_changes_pending", "Of those, not yet written.", _FAMILY
+)
+SYNC_FAILURES = Counter(
+    "kubeproxy_sync_proxy_rules_nftables_sync_failures", "Transactions that the kernel refused.", _FAMILY
+)
 NO_LOCAL_ENDPOINTS = Gauge(
     "kubeproxy_sync_proxy_rules_no_local_endpoints",
     "Service ports whose policy is Local and that have endpoints, none of them here.",
@@ -81,7 +104,7 @@ class Published(NamedTuple):
     snapshot: Snapshot
     labels: Labels
     totals: Mapping[Label, int]  # connections of counters that are gone
-    tiers: Mapping[str, Mapping[Tier, int]]  # endpoints in use for the ClusterIP, by Service
+    tiers: Mapping[ServiceName, Mapping[Tier, int]]  # endpoints in use for the ClusterIP, by Service
     generation: int  # grows with every commit
 
 

@@ -1,15 +1,16 @@
-"""EFFECT: a Snapshot for `plan` and `explain`, read once: from a folder, a dump, an API server, or the running daemon."""
+"""EFFECT: a Snapshot for `plan` and `explain`, read once: from a folder, a dump, an API server, or the daemon."""
 
 import queue
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from endpointslice.snapshot import EMPTY, Changed, Listed, Snapshot, apply_events
-from endpointslice.types import Kind, NodeName
+from endpointslice.types import Kind, NodeName, PodName
 from proxy.config import ConfigError
 from proxy.control import read_dump
 from proxy.dump import read_settings
@@ -58,7 +59,8 @@ def _ask_daemon(socket: Path) -> Loaded:
         changes, extra = parse_dump(body, str(socket))
     except (OSError, msgspec.DecodeError) as error:
         raise ConfigError(
-            f"no closeby answers at {socket} ({error}); name a source: --manifests DIR, --dump FILE or --kubeconfig FILE"
+            f"no closeby answers at {socket} ({error}); "
+            "name a source: --manifests DIR, --dump FILE or --kubeconfig FILE"
         ) from error
     return Loaded(apply_events(EMPTY, changes)[0], read_settings(extra))
 
@@ -66,10 +68,11 @@ def _ask_daemon(socket: Path) -> Loaded:
 def _list_once(kubeconfig: Path, node: NodeName) -> Snapshot:
     # Imported here: the other sources need no Kubernetes client, which takes a third of a second to import.
     from proxy.sources.apiserver import ApiServerSource  # noqa: PLC0415
-    from proxy.sources.transport import open_api_server  # noqa: PLC0415
+    from proxy.sources.credentials import load_kubeconfig  # noqa: PLC0415
+    from proxy.sources.transport import ApiServer  # noqa: PLC0415
 
     posted: queue.SimpleQueue[Sequence[Changed | Listed]] = queue.SimpleQueue()
-    source = ApiServerSource(open_api_server(kubeconfig), node)
+    source = ApiServerSource(ApiServer(partial(load_kubeconfig, kubeconfig)), node)
     source.start(posted.put)
     missing = set(source.kinds)
     snapshot = EMPTY
@@ -88,13 +91,15 @@ def _list_once(kubeconfig: Path, node: NodeName) -> Snapshot:
         if missing:
             kinds = ", ".join(sorted(kind.value for kind in missing))
             errors = "; ".join(sorted({status.error for status in source.status().values() if status.error}))
-            raise ConfigError(f"--kubeconfig: {kubeconfig}: no list of {kinds} came within {LIST_S:.0f} s {errors}") from None
+            raise ConfigError(
+                f"--kubeconfig: {kubeconfig}: no list of {kinds} came within {LIST_S:.0f} s {errors}"
+            ) from None
     finally:
         source.stop()
     return snapshot
 
 
-def _wanted_pods(snapshot: Snapshot, node: NodeName) -> frozenset[str]:
+def _wanted_pods(snapshot: Snapshot, node: NodeName) -> frozenset[PodName]:
     planner = Planner(Settings(node))
     planner.update(snapshot, NOTHING, Moment({}, frozenset(), 0.0))
-    return planner.wanted_pods - {name for kind, name in snapshot.skipped if kind is Kind.POD}
+    return planner.wanted_pods - {PodName(name) for kind, name in snapshot.skipped if kind is Kind.POD}

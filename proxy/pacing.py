@@ -23,4 +23,4 @@ def next_sync_s(pacing: Pacing, last: LastSync) -> float:
     """The earliest time of the next sync: at once when idle, coalesced under load, later and later after refusals."""
     if not last.failures:
         return last.finished_s + pacing.min_gap_s
-    return last.finished_s + min(pacing.longest_retry_s, FIRST_RETRY_S * 2 ** (min(last.failures, 32) - 1))
+    return last.finished_s + min(pacing.longest_retry_s, FIRST_RETRY_S * 2.0 ** (min(last.failures, 32) - 1))

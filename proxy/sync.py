@@ -9,7 +9,7 @@ import queue
 import time
 from collections import Counter as Tally
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -91,7 +91,7 @@ class Loop:
         self._waiting_since_s: float | None = None  # the oldest change that isn't in the kernel
         self._not_before_s = float("-inf")
         self._triggers: list[datetime] = []
-        self._started = datetime.now(timezone.utc)
+        self._started = datetime.now(UTC)
         self._updated = self._started
         self._synced = False
         self._asked: set[str] = set()
@@ -220,7 +220,7 @@ class Loop:
 
     def _finish(self, counters: Counters) -> None:
         """The kernel agreed: note it, and let others see it."""
-        now = datetime.now(timezone.utc)
+        now = datetime.now(UTC)
         self._publish(counters)
         self.planner.desired.confirm()
         self._last = LastSync(time.monotonic())
@@ -255,7 +255,9 @@ class Loop:
             metrics.SYNC_FAILURES.labels(family).inc()
         self._installed = None
         self._last = LastSync(time.monotonic(), self._last.failures + 1)
-        log.error("sync_failed", why=reason, retry_s=round(next_sync_s(self._pacing, self._last) - self._last.finished_s, 2))
+        log.error(
+            "sync_failed", why=reason, retry_s=round(next_sync_s(self._pacing, self._last) - self._last.finished_s, 2)
+        )
 
     def _request_pods(self) -> None:
         for pod in self.planner.wanted_pods:
@@ -304,7 +306,7 @@ def _count_changes(batch: Iterable[Changed | Listed]) -> None:
 
 
 def _new_triggers(before: Snapshot, batch: Iterable[Changed | Listed], started: datetime) -> Iterable[datetime]:
-    """When the pods behind changed slices changed, as the slice controller noted; those before our start don't count."""
+    """When the pods behind changed slices changed, as the slice controller noted; not those before our start."""
     for change in _changes(batch):
         piece = change.object
         if not isinstance(piece, Slice) or not piece.triggered:
@@ -313,7 +315,7 @@ def _new_triggers(before: Snapshot, batch: Iterable[Changed | Listed], started: 
         if held is not None and held.triggered == piece.triggered:
             continue
         try:
-            at = datetime.fromisoformat(piece.triggered.replace("Z", "+00:00"))
+            at = datetime.fromisoformat(piece.triggered)
         except ValueError:
             continue
         if at.tzinfo is not None and at >= started:

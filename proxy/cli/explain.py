@@ -1,7 +1,7 @@
 """`closeby explain`: where a Service's traffic goes on a node, and why."""
 
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from rich.console import Console
@@ -18,7 +18,6 @@ from proxy.explain import LEFT_OUT, SAME_NODE, WHY, classify_client
 from proxy.offline import Loaded
 from proxy.planner.plan import Client, PortPlan, ServicePlan
 from proxy.planner.planner import plan_all
-from proxy.planner.settings import Settings
 from proxy.report import lost_frontends, show_endpoint
 
 
@@ -62,7 +61,7 @@ def explain(service: str, client: str, **flags: Any) -> None:
         console.print(f"[red]Not served:[/] {escape(lost.object)}: {escape(lost.detail)}.")
 
 
-def _say_absent(loaded: Loaded, service: str) -> None:
+def _say_absent(loaded: Loaded, service: str) -> NoReturn:
     for (kind, name), parts in loaded.snapshot.skipped.items():
         if name == service and kind.value == "Service":
             reasons = "; ".join(f"{part.reason} {part.detail}".strip() for part in parts)
@@ -98,7 +97,9 @@ def _show_answers(console: Console, port: PortPlan, only: Client | None) -> None
             goes_to = "\n".join(show_endpoint(e) for e in choice.endpoints) if served else answer.decision.verdict.value
             style = TIER_STYLES.get(choice.tier.value, "white")
             tier = f"[{style}]{choice.tier.value}[/]"
-            table.add_row(escape(where), answer.client.value, escape(goes_to), tier, answer.source.value, WHY[choice.why])
+            table.add_row(
+                escape(where), answer.client.value, escape(goes_to), tier, answer.source.value, WHY[choice.why]
+            )
     console.print(table)
 
 

@@ -1,6 +1,5 @@
 """`closeby plan`: what a node would program."""
 
-from pathlib import Path
 from typing import Any
 
 import click

@@ -26,7 +26,7 @@ class Desired:
         self._counted: Labels = {}  # what the counters in the kernel count, where that is about to end
 
     def replace(self, fragments: Mapping[str, tuple[Fragment, Labels]]) -> None:
-        """Give each owner named its new elements; all old ones go before any new one comes, so keys can change hands."""
+        """Give each owner named its new elements; all old ones go before any new comes, so keys can change hands."""
         before: dict[Key, Label] = {}
         for owner in fragments:
             before.update(self._remove(owner))

@@ -1,4 +1,4 @@
-"""The addresses and ports that clients use: what a Service port answers on, and who wins when two Services claim the same."""
+"""The addresses and ports that clients use: what a Service port answers on, and who wins where two claim the same."""
 
 from collections.abc import Iterable
 from enum import StrEnum

@@ -17,17 +17,17 @@ _INDEXES = tuple(_INDEX.pack(index) for index in range(1024))
 
 
 def pack_vip(ip: IP, protocol: Protocol, port: int) -> bytes:
-    """daddr . l4proto . dport"""
+    """Daddr . l4proto . dport."""
     return pack_ip(ip) + _PROTOCOLS[protocol] + _PORT.pack(port)
 
 
 def pack_node_port(protocol: Protocol, port: int) -> bytes:
-    """l4proto . dport"""
+    """l4proto . dport."""
     return _PROTOCOLS[protocol] + _PORT.pack(port)
 
 
 def pack_target(ip: IP, port: int) -> bytes:
-    """The data of a dnat map: addr . port"""
+    """The data of a dnat map: addr . port."""
     return pack_ip(ip) + _PORT.pack(port)
 
 

@@ -1,4 +1,4 @@
-"""The planner: events' touched names in, the desired elements kept up to date; only what was touched is planned again."""
+"""The planner: touched names in, the desired elements kept up to date; only what was touched is planned again."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -100,7 +100,7 @@ class Planner:
         plan = self.plan(name, moment.now_s)
         if plan is None:
             for kept in (self.tiers, self.no_local, self._holds, self._wanted):
-                kept.pop(name, None)  # type: ignore[attr-defined]
+                kept.pop(name, None)
             return (), {}
         self._remember(name, plan)
         return render_service(plan, self.settings.node, moment.held)
@@ -111,9 +111,7 @@ class Planner:
         if service is None:
             return None
         slices = tuple(self._snapshot.slices.get(name, {}).values())
-        same_node = judge_same_node(
-            service, slices, self._evidence(), held=self._holds.get(name, Hold()), now_s=now_s
-        )
+        same_node = judge_same_node(service, slices, self._evidence(), held=self._holds.get(name, Hold()), now_s=now_s)
         place = self._place or Place(self.settings.node, None)
         return plan_service(ServiceState(service, slices, same_node), place, self._rules, self._claims)
 

@@ -1,0 +1,52 @@
+# `make demo` and `make test` are all that a fresh Debian 12 machine needs; both install what is missing first.
+SHELL := /bin/bash
+READY := .venv/.ready
+PYTHON := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint unit netns e2e bench base clean
+
+help: ## Show what can be made
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+$(READY): pyproject.toml constraints.txt .ci/setup
+	@.ci/setup
+
+setup: $(READY) ## Install Debian packages, a virtual environment in .venv, and closeby in it
+
+demo: $(READY) ## Run closeby on a little cluster of network namespaces, with real traffic (KEEP=1 leaves it up)
+	@$(PYTHON) -m e2e.demo $(if $(KEEP),--keep) $(DEMO_FLAGS)
+
+test: $(READY) lint ## Lint, then unit, netns and e2e tests
+	@.ci/setup e2e
+	@$(PYTHON) -m e2e.controlplane.build
+	@$(PYTHON) -m pytest tests e2e
+
+lint: $(READY) ## ruff, mypy --strict, import-linter, codespell
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) -m mypy
+	@.venv/bin/lint-imports
+	@.venv/bin/codespell
+
+unit: $(READY) ## Pure tests, in seconds, without root
+	@$(PYTHON) -m pytest tests/unit
+
+netns: $(READY) ## Tests against this kernel, in network namespaces
+	@$(PYTHON) -m pytest tests/netns
+
+e2e: $(READY) ## Tests against a real API server
+	@.ci/setup e2e
+	@$(PYTHON) -m e2e.controlplane.build
+	@$(PYTHON) -m pytest e2e
+
+bench: $(READY) ## closeby and kube-proxy side by side (SCALE=1000x5 picks one)
+	@.ci/setup e2e
+	@$(PYTHON) -m e2e.controlplane.build
+	@$(PYTHON) -m e2e.bench $(if $(SCALE),--scale $(SCALE))
+
+base: $(READY) ## Compile the base ruleset anew, after a change to its text
+	@$(PYTHON) -m proxy.kernel.compile
+
+clean: ## Remove what was built here
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
