@@ -11,7 +11,7 @@ import msgspec
 import structlog
 from cachetools import TTLCache
 
-from endpointslice.decode import Changed, convert_document
+from endpointslice.decode import Changed, decode_object
 from endpointslice.types import Kind, PodName
 from proxy.sources import Post
 from proxy.sources.stream import next_delay
@@ -86,16 +86,11 @@ class PodLookup:
 
     def _fetch(self, pod: PodName) -> Changed:
         namespace, _, name = pod.partition("/")
-        gone = Changed(Kind.POD, pod, None)
         try:
             body = self._api.get(f"/api/v1/namespaces/{namespace}/pods/{name}", {})
         except ApiError as error:
             if error.status == _NOT_FOUND:
-                return gone
+                return Changed(Kind.POD, pod, None)
             raise
         self._told = ""
-        try:
-            document = msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
-            raise ApiError(0, f"not a pod: {error}") from error
-        return next((change for change in convert_document(document) if change.name == pod), gone)
+        return msgspec.structs.replace(decode_object(Kind.POD, body), name=pod)
