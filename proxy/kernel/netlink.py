@@ -1,21 +1,56 @@
 """EFFECT. Our tables in the kernel: read, install, change, count, remove."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib import resources
 from types import TracebackType
 from typing import Self
 
-from endpointslice.types import Family
-from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError
-from proxy.kernel.ruleset import SetId
+import msgspec
 
-__all__ = ["KernelError", "NftKernel"]
+from endpointslice.types import Family
+from proxy.kernel.attributes import pack_name, parse_attributes, parse_name, parse_number
+from proxy.kernel.base import (
+    TABLE_FLAGS,
+    Base,
+    Named,
+    Tables,
+    expected_tables,
+    find_pick_chains,
+    parse_chain,
+    parse_rule,
+    parse_set,
+    plan_removal,
+    plan_tables,
+)
+from proxy.kernel.batch import FAMILY_NUMBERS, Message, Reply, Type
+from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError, MapChange, apply_change
+from proxy.kernel.connection import Connection
+from proxy.kernel.dumps import unpack_counters, unpack_elements
+from proxy.kernel.elements import LIST_SET
+from proxy.kernel.picks import CHAIN_NAME
+from proxy.kernel.ruleset import TABLE, SetId, SetName
+from proxy.kernel.transaction import missing_chains, plan_batches
+
+__all__ = ["KernelError", "NftKernel", "load_base"]
+
+_NAME = pack_name(1, TABLE)  # the table's name is attribute 1 of every request
+_FAMILIES = {number: family for family, number in FAMILY_NUMBERS.items()}
+_SET_NAMES = frozenset(SetName)
+
+
+def load_base() -> Base:
+    """The compiled ruleset that this package ships."""
+    return msgspec.json.decode(resources.files(__package__).joinpath("base.json").read_bytes(), type=Base)
 
 
 class NftKernel:
     """Our tables behind one netlink socket, which belongs to one thread; opened at construction, close() frees it."""
 
-    def __init__(self, families: Collection[Family] = (Family.IPV4, Family.IPV6)) -> None:
+    def __init__(self, families: Collection[Family] = (Family.IPV4, Family.IPV6), base: Base | None = None) -> None:
         self.families = tuple(families)
+        self._base = base or load_base()
+        self._connection = Connection()
 
     def __enter__(self) -> Self:
         return self
@@ -25,28 +60,114 @@ class NftKernel:
 
     def close(self) -> None:
         """Close the socket; the tables stay."""
+        self._connection.close()
 
     @property
     def port_id(self) -> int:
         """The netlink port that our transactions come from: what the monitor must not report."""
-        raise NotImplementedError
+        return self._connection.port_id
 
     def read(self) -> Installed | None:
         """What our tables hold. None: absent, of another layout, or rules or sets not ours: install()."""
-        raise NotImplementedError
+        installed = Installed(elements={}, chains=set())
+        for family in self.families:
+            picks = self._connection.read_stable(partial(self._read_tables, family))
+            if picks is None:
+                return None
+            installed.chains.update((family, chain) for chain in picks)
+            for name in SetName:
+                set_id = SetId(family, name)
+                elements = self._connection.read_stable(partial(self._read_elements, set_id))
+                if elements is None:
+                    return None
+                installed.elements[set_id] = elements
+        return installed
 
     def install(self, elements: Mapping[SetId, Elements]) -> Installed:
-        """One transaction that replaces our tables by fresh ones with these elements."""
-        raise NotImplementedError
+        """One transaction that replaces our tables by fresh ones with these elements.
+
+        A socket that can't take it whole (no CAP_NET_ADMIN outside our user namespace) gets the empty tables first.
+        """
+        change = Change({set_id: MapChange(delete={}, add=part) for set_id, part in elements.items()})
+        installed = Installed(
+            elements={SetId(family, name): {} for family in self.families for name in SetName}, chains=set()
+        )
+        tables = [*plan_removal(self.families), *plan_tables(self._base, self.families)]
+        self._apply(change, installed, tables)
+        return installed
 
     def run(self, change: Change, installed: Installed) -> Counters:
         """One transaction; then `installed` includes it. The final counts of the verdict elements it deleted."""
-        raise NotImplementedError
+        return self._apply(change, installed, ())
+
+    def _apply(self, change: Change, installed: Installed, before: Sequence[Message]) -> Counters:
+        chains = missing_chains(change, installed.chains)
+        batches = plan_batches(change, chains, self._connection.limit_bytes, before)
+        counters: dict[tuple[SetId, bytes], int] = {}
+        for number, batch in enumerate(batches):
+            try:
+                counters.update(_final_counts(self._connection.transact(batch)))
+            except KernelError as error:
+                if number == 0:
+                    raise
+                raise KernelError(f"part {number + 1} of {len(batches)}: {error.reason}", unknown=True) from error
+        apply_change(installed, change)
+        installed.chains |= chains
+        return counters
 
     def counters(self, set_id: SetId) -> Mapping[bytes, int]:
         """Packets (new connections) per element of a verdict map with counters."""
-        raise NotImplementedError
+        return self._connection.read_stable(partial(self._read_counters, set_id))
 
     def remove(self) -> None:
         """Delete exactly our tables; nothing happens where there are none."""
-        raise NotImplementedError
+        self._connection.transact(plan_removal(self.families))
+
+    def _read_tables(self, family: Family) -> frozenset[str] | None:
+        """The pick chains of our table; None: absent or not as installed."""
+        wanted = expected_tables(self._base, family)
+        table = self._connection.request(Message(Type.GETTABLE, family, _NAME))
+        if table is None or parse_number(parse_attributes(table.payload).get(TABLE_FLAGS, b"")):
+            return None  # a dormant table has no hooks
+        chains = self._read_chains(family, wanted)
+        if chains is None:
+            return None
+        sets = self._connection.dump(Message(Type.GETSET, family, _NAME))
+        rules = self._connection.dump(Message(Type.GETRULE, family, _NAME))
+        found = Tables(
+            chains,
+            sets=tuple(one for reply in sets if (one := parse_set(reply.payload))),
+            rules=tuple(rule for reply in rules if (rule := parse_rule(reply.payload))),
+        )
+        return find_pick_chains(family, found, wanted)
+
+    def _read_chains(self, family: Family, wanted: Tables) -> tuple[Named, ...] | None:
+        """The chains that `wanted` names, one by one: a dump would list every chain of everybody."""
+        chains: list[Named] = []
+        for chain in reversed(wanted.chains):  # the layout's is the last: where it is missing, nothing else counts
+            reply = self._connection.request(Message(Type.GETCHAIN, family, _NAME + pack_name(CHAIN_NAME, chain.name)))
+            if reply is None or (one := parse_chain(reply.payload)) is None:
+                return None
+            chains.append(one)
+        return tuple(chains)
+
+    def _read_elements(self, set_id: SetId) -> dict[bytes, bytes] | None:
+        return unpack_elements(set_id, self._dump_elements(set_id))
+
+    def _read_counters(self, set_id: SetId) -> dict[bytes, int]:
+        return unpack_counters(self._dump_elements(set_id))
+
+    def _dump_elements(self, set_id: SetId) -> Iterator[bytes]:
+        names = _NAME + pack_name(LIST_SET, set_id.name)
+        return (reply.payload for reply in self._connection.dump(Message(Type.GETSETELEM, set_id.family, names)))
+
+
+def _final_counts(echoes: Iterable[Reply]) -> Iterator[tuple[tuple[SetId, bytes], int]]:
+    for echo in echoes:
+        if echo.kind != Type.DELSETELEM:
+            continue
+        family = _FAMILIES.get(echo.family)
+        name = parse_name(parse_attributes(echo.payload).get(LIST_SET, b""))
+        if family and name in _SET_NAMES:
+            for key, packets in unpack_counters([echo.payload]).items():
+                yield (SetId(family, SetName(name)), key), packets
