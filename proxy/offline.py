@@ -16,7 +16,8 @@ from proxy.control import read_dump
 from proxy.dump import read_settings
 from proxy.planner.planner import NOTHING, Moment, Planner
 from proxy.planner.settings import Settings
-from proxy.sources.manifests import load_dump, load_folder, parse_dump
+from proxy.sources.dumps import load_dump, parse_dump
+from proxy.sources.manifests import load_folder
 
 LIST_S = 60.0  # how long the API server may take for its lists
 POD_S = 5.0  # and for the owners of a few pods

@@ -23,10 +23,17 @@ class _File(msgspec.Struct, frozen=True):
 
 def load_dump(path: Path) -> Dump:
     """The objects of a dump and what closeby says in it beside them. ConfigError names the file and the field."""
+    where = f"--dump {path}"
     try:
-        content = msgspec.json.decode(path.read_bytes(), type=_File)
+        return parse_dump(path.read_bytes(), where)
     except OSError as error:
-        raise ConfigError(f"--dump {path}: {error.strerror}") from error
+        raise ConfigError(f"{where}: {error.strerror}") from error
+
+
+def parse_dump(body: bytes, where: str) -> Dump:
+    """As `load_dump`, of a dump's bytes; `where` names them in a ConfigError."""
+    try:
+        content = msgspec.json.decode(body, type=_File)
     except msgspec.DecodeError as error:
-        raise ConfigError(f"--dump {path}: not a dump: {error}") from error
+        raise ConfigError(f"{where}: not a dump: {error}") from error
     return Dump(convert_document({"kind": "List", "items": content.items}), content.closeby)
