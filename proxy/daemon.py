@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 import structlog
-from prometheus_client import REGISTRY
+from prometheus_client import REGISTRY, disable_created_metrics
 
 from endpointslice.snapshot import Changed, Listed
 from proxy import metrics
@@ -86,6 +86,7 @@ class Daemon:
 
     def _serve(self) -> None:
         config = self._config
+        disable_created_metrics()
         metrics.BUILD.info({"version": VERSION})
         REGISTRY.register(KernelCollector(lambda: self._loop.published, _count))
         for flag, address, serve in (

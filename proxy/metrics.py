@@ -17,6 +17,7 @@ from endpointslice.types import Family, ServiceName
 from proxy.kernel.change import Counters
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.fragments import Label, Labels
+from proxy.planner.planner import NoLocal
 
 _SYNC_BUCKETS = tuple(0.001 * 2**step for step in range(15))  # kube-proxy's: 15 from 1 ms, doubling
 _PROGRAMMING_BUCKETS = (  # kube-proxy's, with four below for a proxy that is done in milliseconds
@@ -72,11 +73,6 @@ SERVICE_CHANGES_PENDING = Gauge(
 SYNC_FAILURES = Counter(
     "kubeproxy_sync_proxy_rules_nftables_sync_failures", "Transactions that the kernel refused.", _FAMILY
 )
-NO_LOCAL_ENDPOINTS = Gauge(
-    "kubeproxy_sync_proxy_rules_no_local_endpoints",
-    "Service ports whose policy is Local and that have endpoints, none of them here.",
-    ["traffic_policy", *_FAMILY],
-)
 FOREIGN_CHANGES = Counter("closeby_foreign_changes", "Times that another program changed our tables.")
 LOOP_ERRORS = Counter("closeby_loop_errors", "Errors of the loop that were not expected; each has a trace in the log.")
 ELEMENTS_WRITTEN = Counter("closeby_elements_written", "Elements that were changed in the kernel.", ["verb"])
@@ -105,6 +101,7 @@ class Published(NamedTuple):
     labels: Labels
     totals: Mapping[Label, int]  # connections of counters that are gone
     tiers: Mapping[ServiceName, Mapping[Tier, int]]  # endpoints in use for the ClusterIP, by Service
+    no_local: Mapping[ServiceName, tuple[NoLocal, ...]]  # ports that a Local policy leaves without endpoints here
     generation: int  # grows with every commit
 
 
@@ -128,6 +125,7 @@ class KernelCollector(Collector):
                 break
         yield render_connections(state, counters)
         yield render_tiers(state)
+        yield render_no_local(state)
         yield render_skipped(state)
 
 
@@ -156,6 +154,20 @@ def render_tiers(state: Published) -> Metric:
         totals.update(tiers)
     for tier, count in totals.items():
         family.add_metric([tier.value], count)
+    return family
+
+
+def render_no_local(state: Published) -> Metric:
+    """Service ports whose policy is Local and that have usable endpoints, none of them on this node."""
+    family = GaugeMetricFamily(
+        "kubeproxy_sync_proxy_rules_no_local_endpoints_total",
+        "Service ports with a Local policy and no local endpoint.",
+        labels=["ip_family", "traffic_policy"],
+    )
+    totals = Tally(port for ports in list(state.no_local.values()) for port in ports)
+    for ip_family in FAMILIES:
+        for policy in ("internal", "external"):
+            family.add_metric([ip_family.value, policy], totals[NoLocal(policy, ip_family)])
     return family
 
 

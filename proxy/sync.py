@@ -95,7 +95,7 @@ class Loop:
         self._updated = self._started
         self._synced = False
         self._asked: set[str] = set()
-        self.published = Published(EMPTY, {}, {}, {}, 0)
+        self.published = Published(EMPTY, {}, {}, {}, {}, 0)
 
     def run(self) -> None:
         """Work until Stop; an error that isn't expected is logged with its trace, counted, and the kernel read back."""
@@ -197,6 +197,10 @@ class Loop:
             (metrics.FULL_SYNC_SECONDS if full else metrics.PARTIAL_SYNC_SECONDS).labels(family).observe(took_s)
         if added or deleted or full:
             log.info("sync_done", added=added, deleted=deleted, full=full, took_s=round(took_s, 5))
+        if not self._synced:
+            self._synced = True
+            log.info("first_sync_done", services=len(self._snapshot.services))
+            settle_memory()
 
     def _write(self, installed: Installed | None, *, full: bool) -> tuple[int, int, Counters]:
         """Bring the kernel to the desired elements; how many were added and deleted, and counts that ended."""
@@ -204,7 +208,9 @@ class Loop:
         if installed is None:
             log.info("table_installed")
             self._installed = self._kernel.install(desired.elements)
-            return sum(map(len, desired.elements.values())), 0, {}
+            added = sum(map(len, desired.elements.values()))
+            metrics.ELEMENTS_WRITTEN.labels("add").inc(added)
+            return added, 0, {}
         if full:
             desired.doubt(installed.elements)
         change = desired.pending(installed.elements)
@@ -233,13 +239,6 @@ class Loop:
             metrics.ENDPOINT_CHANGES_PENDING.labels(family).set(0)
             metrics.SERVICE_CHANGES_PENDING.labels(family).set(0)
         self._triggers.clear()
-        if not self._synced:
-            self._synced = True
-            # What is there now stays: the collector need not look at it again.
-            gc.collect()
-            gc.freeze()
-            gc.set_threshold(_YOUNG_OBJECTS, 20, 50)
-            log.info("first_sync_done", services=len(self._snapshot.services))
 
     def _publish(self, ended: Counters) -> None:
         before = self.published
@@ -248,7 +247,9 @@ class Loop:
             if (label := self.planner.desired.counted(key)) is not None:
                 totals[label] += packets
         labels = self.planner.desired.labels
-        self.published = Published(self._snapshot, labels, totals, self.planner.tiers, before.generation + 1)
+        self.published = Published(
+            self._snapshot, labels, totals, self.planner.tiers, self.planner.no_local, before.generation + 1
+        )
 
     def _refused(self, reason: str) -> None:
         for family in metrics.FAMILIES:
@@ -275,6 +276,13 @@ class Loop:
             last_updated=self._updated,
             families=tuple(family.value for family in self.planner.families),
         )
+
+
+def settle_memory() -> None:
+    """Tell the collector that what is there now stays: a pass over everything would be a pause in later syncs."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG_OBJECTS, 20, 50)
 
 
 def merge_touched(a: Touched, b: Touched) -> Touched:

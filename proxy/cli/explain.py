@@ -6,13 +6,12 @@ from typing import Any, NoReturn
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from endpointslice.addresses import parse_ip
 from endpointslice.topology import Place, Verdict, left_out
 from endpointslice.types import Endpoint, ServiceName
 from proxy.cli.options import load_options, load_state, settings_options
-from proxy.cli.plan import TIER_STYLES
+from proxy.cli.show import new_table, open_console, show_tier
 from proxy.config import ConfigError
 from proxy.explain import LEFT_OUT, SAME_NODE, WHY, classify_client
 from proxy.offline import Loaded
@@ -46,7 +45,7 @@ def explain(service: str, client: str, **flags: Any) -> None:
     plan = plans.get(ServiceName(service))
     if plan is None:
         _say_absent(loaded, service)
-    console = Console()
+    console = open_console()
     node = loaded.snapshot.nodes.get(settings.node)
     place = Place(settings.node, node.zone if node is not None else None)
     only: Client | None = None
@@ -84,9 +83,8 @@ def _show_service(console: Console, plan: ServicePlan, place: Place) -> None:
 
 def _show_answers(console: Console, port: PortPlan, only: Client | None) -> None:
     name = port.port.name or str(port.port.port)
-    table = Table(title=f"Port {name}/{port.port.protocol.value}, {port.family.value}", title_justify="left")
-    for column in ("FRONTEND", "FROM", "GOES TO", "TIER", "SOURCE", "WHY"):
-        table.add_column(column, overflow="fold")
+    title = f"Port {name}/{port.port.protocol.value}, {port.family.value}"
+    table = new_table(title, "FRONTEND", "FROM", "GOES TO", "TIER", "SOURCE", "WHY")
     for frontend in port.frontends:
         where = f"{frontend.frontend.kind.value} {frontend.frontend.ip or 'node'}:{frontend.frontend.port}"
         for answer in frontend.answers:
@@ -95,11 +93,8 @@ def _show_answers(console: Console, port: PortPlan, only: Client | None) -> None
             choice = answer.decision.choice
             served = answer.decision.verdict is Verdict.DNAT
             goes_to = "\n".join(show_endpoint(e) for e in choice.endpoints) if served else answer.decision.verdict.value
-            style = TIER_STYLES.get(choice.tier.value, "white")
-            tier = f"[{style}]{choice.tier.value}[/]"
-            table.add_row(
-                escape(where), answer.client.value, escape(goes_to), tier, answer.source.value, WHY[choice.why]
-            )
+            tier, source = show_tier(choice.tier.value), answer.source.value
+            table.add_row(escape(where), answer.client.value, escape(goes_to), tier, source, WHY[choice.why])
     console.print(table)
 
 
@@ -109,9 +104,8 @@ def _show_endpoints(console: Console, port: PortPlan, place: Place) -> None:
         return
     chosen = port.choice.cluster_ip.choice
     reasons = dict(left_out(port.endpoints, chosen, place))
-    table = Table(title="Endpoints, for ClusterIP traffic", title_justify="left")
-    for column in ("ENDPOINT", "POD", "NODE", "ZONE", "STATE", "HINTS", "CHOSEN"):
-        table.add_column(column, overflow="fold")
+    title = "Endpoints, for ClusterIP traffic"
+    table = new_table(title, "ENDPOINT", "POD", "NODE", "ZONE", "STATE", "HINTS", "CHOSEN")
     for endpoint in port.endpoints:
         why = reasons.get(endpoint)
         table.add_row(

@@ -5,19 +5,11 @@ from typing import Any
 import click
 import msgspec
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 from proxy.cli.options import load_options, load_state, settings_options
+from proxy.cli.show import new_table, open_console, show_tier
 from proxy.report import FrontendReport, PlanReport, ServicePortReport, report_plan
-
-TIER_STYLES = {
-    "same-node": "green",
-    "local-policy": "green",
-    "same-zone": "cyan",
-    "cluster": "yellow",
-    "draining": "magenta",
-    "none": "red",
-}
 
 
 @click.command()
@@ -41,29 +33,27 @@ def plan(output: str, **flags: Any) -> None:
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2))
     else:
-        show_plan(Console(width=None), report)
+        show_plan(open_console(), report)
 
 
 def show_plan(console: Console, report: PlanReport) -> None:
     """The plan as a table, and what was skipped as another."""
-    table = Table(title=f"Node {report.node}, zone {report.zone or 'unknown'}", title_justify="left")
-    for column in ("SERVICE", "FRONTEND", "FROM", "GOES TO", "TIER", "REASON", "SOURCE"):
-        table.add_column(column, overflow="fold")
+    title = f"Node {report.node}, zone {report.zone or 'unknown'}"
+    table = new_table(title, "SERVICE", "FRONTEND", "FROM", "GOES TO", "TIER", "REASON", "SOURCE")
     for service in report.services:
         for index, frontend in enumerate(service.frontends):
             name = f"{service.service}:{service.port}" if index == 0 else ""
             table.add_row(name, *_frontend_cells(service, frontend))
     console.print(table)
     if report.skipped:
-        skipped = Table("OBJECT", "REASON", "DETAIL", title="Not used", title_justify="left")
+        skipped = new_table("Not used", "OBJECT", "REASON", "DETAIL")
         for part in report.skipped:
-            skipped.add_row(part.object, part.reason, part.detail)
+            skipped.add_row(escape(part.object), part.reason, escape(part.detail))
         console.print(skipped)
 
 
 def _frontend_cells(service: ServicePortReport, frontend: FrontendReport) -> tuple[str, ...]:
-    style = TIER_STYLES.get(frontend.tier, "white")
     host = f"[{frontend.ip}]" if frontend.ip and ":" in frontend.ip else frontend.ip or "node"
-    where = f"{frontend.kind} {host}:{frontend.port}/{service.protocol}".replace("[", r"\[")
-    goes_to = "\n".join(frontend.endpoints).replace("[", r"\[") or f"[red]{frontend.verdict}[/]"
-    return where, frontend.client, goes_to, f"[{style}]{frontend.tier}[/]", frontend.reason, frontend.source
+    where = escape(f"{frontend.kind} {host}:{frontend.port}/{service.protocol}")
+    goes_to = escape("\n".join(frontend.endpoints)) or f"[red]{frontend.verdict}[/]"
+    return where, frontend.client, goes_to, show_tier(frontend.tier), frontend.reason, frontend.source
