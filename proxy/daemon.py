@@ -86,7 +86,7 @@ class Daemon:
 
     def _serve(self) -> None:
         config = self._config
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus-client leaves it so
         metrics.BUILD.info({"version": VERSION})
         REGISTRY.register(KernelCollector(lambda: self._loop.published, _count))
         for flag, address, serve in (
