@@ -123,7 +123,7 @@ def choose_port(
         return PortChoice(_REJECT, external, external)
     internal_local = service.internal_traffic_policy is TrafficPolicy.LOCAL
     has_outside = _has_outside(service, port)
-    external_local = has_outside and _keeps_local(service)
+    external_local = has_outside and keeps_local(service)
     cluster = local = _NO_FRONTEND
     if has_outside or not internal_local:
         choice = choose_cluster_endpoints(endpoints, service.traffic_distribution, place, same_node)
@@ -189,7 +189,7 @@ def _has_outside(service: Service, port: ServicePort) -> bool:
     return bool(port.node_port or service.external_ips or service.load_balancer_ips)
 
 
-def _keeps_local(service: Service) -> bool:
+def keeps_local(service: Service) -> bool:
     """Whether externalTrafficPolicy is Local, on a Service that is meant to be reached from outside."""
     reachable = service.type in {"NodePort", "LoadBalancer"} or bool(service.external_ips)
     return reachable and service.external_traffic_policy is TrafficPolicy.LOCAL

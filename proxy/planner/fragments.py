@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from endpointslice.addresses import family_of, pack_ip
-from endpointslice.topology import Decision, Tier, Verdict
+from endpointslice.topology import Decision, Tier, Verdict, keeps_local
 from endpointslice.types import CIDR, IP, Endpoint, Family, NodeName, ServiceName
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.frontends import Frontend, FrontendKind
 from proxy.planner.keys import pack_index, pack_node_port, pack_range, pack_target, pack_vip
-from proxy.planner.plan import PortPlan, ServicePlan, keeps_local
+from proxy.planner.plan import PortPlan, ServicePlan
 from proxy.planner.slots import assign_slots, held_slots
 
 

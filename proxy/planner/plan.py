@@ -11,8 +11,8 @@ import msgspec
 
 from endpointslice.daemonsets import SameNode
 from endpointslice.endpoints import merge_endpoints
-from endpointslice.topology import Decision, Place, PortChoice, Verdict, choose_port
-from endpointslice.types import Endpoint, Family, Service, ServiceName, ServicePort, Slice, TrafficPolicy
+from endpointslice.topology import Decision, Place, PortChoice, Verdict, choose_port, keeps_local
+from endpointslice.types import Endpoint, Family, Service, ServiceName, ServicePort, Slice
 from proxy.planner.frontends import Claims, Frontend, FrontendKind, claim_key, port_frontends, service_families
 
 
@@ -77,12 +77,6 @@ class Rules(NamedTuple):
 
     detects_pods: bool  # a cluster CIDR is known
     masquerade_all: bool
-
-
-def keeps_local(service: Service) -> bool:
-    """True if externalTrafficPolicy Local counts: a plain ClusterIP without externalIPs has no outside (spec t23)."""
-    outside = service.type in {"NodePort", "LoadBalancer"} or bool(service.external_ips)
-    return outside and service.external_traffic_policy is TrafficPolicy.LOCAL
 
 
 def answer_cluster_ip(decision: Decision, rules: Rules) -> tuple[Answer, ...]:

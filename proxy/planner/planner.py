@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from endpointslice.daemonsets import Evidence, Hold, SameNode, judge_same_node
 from endpointslice.snapshot import EMPTY, Snapshot, Touched
-from endpointslice.topology import Place, Tier, Verdict
+from endpointslice.topology import Place, Tier, Verdict, keeps_local
 from endpointslice.types import CIDR, IP, Family, Node, PodName, ServiceName, TrafficPolicy
 from proxy.planner.desired import Desired
 from proxy.planner.fragments import Fragment, Held, Labels, NodeRanges, render_node, render_service
 from proxy.planner.frontends import Claims, service_claims
 from proxy.planner.node_ports import choose_node_addresses
-from proxy.planner.plan import Rules, ServicePlan, ServiceState, keeps_local, plan_service
+from proxy.planner.plan import Rules, ServicePlan, ServiceState, plan_service
 from proxy.planner.settings import Settings
 
 NODE_OWNER = ""  # the owner of the elements that belong to no Service
