@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from endpointslice.types import Family
-from proxy.kernel.attributes import pack_attribute, pack_name, pack_u32, parse_attributes, parse_name
+from proxy.kernel.attributes import iter_attributes, pack_attribute, pack_name, pack_u32, parse_attributes, parse_name
 from proxy.kernel.batch import APPEND, CREATE, Message, Type
 from proxy.kernel.picks import (
     CHAIN_NAME,
@@ -30,6 +30,9 @@ _CHAIN_KEPT = frozenset({4, 5, 7, 10})  # hook, policy, type, flags
 _SET_KEPT = frozenset(
     {3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 17, 18}
 )  # flags, key, data, policy, size, time-out, typeof, counter
+# What is compared with a table found: no one can change more than this of a live chain or set.
+_CHAIN_COMPARED = frozenset({4, 5, 7})
+_SET_COMPARED = frozenset({3, 4, 5, 6, 7, 17})
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -134,21 +137,22 @@ def _parse_named(payload: bytes, table: int, name: int, kept: frozenset[int]) ->
 
 
 def find_pick_chains(family: Family, found: Tables, wanted: Tables) -> frozenset[str] | None:
-    """The pick chains of a table that is `wanted` plus pick chains; None: it is something else.
-
-    `found.chains` need hold only the chains that `wanted` names.
-    """
-    if _by_name(found.chains) != _by_name(wanted.chains) or _by_name(found.sets) != _by_name(wanted.sets):
-        return None
-    rules, wanted_rules = _by_chain(found.rules), _by_chain(wanted.rules)
-    picks = frozenset(chain for chain in rules if parse_pick(chain))
+    """The pick chains of a table that is `wanted` plus pick chains; None: it is something else."""
+    picks = frozenset(chain.name for chain in found.chains if parse_pick(chain.name))
+    wanted_rules = _by_chain(wanted.rules)
     for chain in picks:
         wanted_rules[chain] = [expressions[4:] for expressions in pick_rules(family, chain)]
-    return picks if rules == wanted_rules else None
+    same = (
+        _by_name(found.chains, _CHAIN_COMPARED)
+        == _by_name((*wanted.chains, *(Named(chain, b"") for chain in picks)), _CHAIN_COMPARED)
+        and _by_name(found.sets, _SET_COMPARED) == _by_name(wanted.sets, _SET_COMPARED)
+        and _same_rules(_by_chain(found.rules), wanted_rules)
+    )
+    return picks if same else None
 
 
-def _by_name(parts: Sequence[Named]) -> dict[str, bytes]:
-    return {part.name: part.attributes for part in parts}
+def _by_name(parts: Iterable[Named], compared: frozenset[int]) -> dict[str, dict[int, bytes]]:
+    return {part.name: {k: v for k, v in parse_attributes(part.attributes).items() if k in compared} for part in parts}
 
 
 def _by_chain(rules: Sequence[Rule]) -> dict[str, list[bytes]]:
@@ -156,3 +160,31 @@ def _by_chain(rules: Sequence[Rule]) -> dict[str, list[bytes]]:
     for rule in rules:
         chains[rule.chain].append(rule.expressions)
     return dict(chains)
+
+
+def _same_rules(found: Mapping[str, Sequence[bytes]], wanted: Mapping[str, Sequence[bytes]]) -> bool:
+    return found.keys() == wanted.keys() and all(
+        len(found[chain]) == len(wanted[chain]) and all(map(same_expressions, found[chain], wanted[chain]))
+        for chain in wanted
+    )
+
+
+def same_expressions(found: bytes, wanted: bytes) -> bool:
+    """Whether a rule found does what `wanted` does, also where another kernel version lists it differently.
+
+    Kernels differ in what they list without being asked: an attribute that only `found` has is skipped, and one that
+    only `wanted` has counts as there if it is zero.
+    """
+    if found == wanted:
+        return True
+    ours, theirs = _parse_expressions(wanted), _parse_expressions(found)
+    return len(ours) == len(theirs) and all(
+        our_name == their_name
+        and all(theirs_data.get(kind, bytes(len(value))) == value for kind, value in our_data.items())
+        for (our_name, our_data), (their_name, theirs_data) in zip(ours, theirs, strict=True)
+    )
+
+
+def _parse_expressions(expressions: bytes) -> list[tuple[bytes, dict[int, bytes]]]:
+    parsed = [parse_attributes(expressions, first, last) for _kind, first, last in iter_attributes(expressions)]
+    return [(one.get(1, b""), parse_attributes(one.get(2, b""))) for one in parsed]  # NFTA_EXPR_NAME, _DATA

@@ -17,10 +17,10 @@ from string import Template
 import msgspec
 
 from endpointslice.types import Family
-from proxy.kernel.base import Base, Tables, parse_chain, parse_rule, parse_set, text_digest
-from proxy.kernel.batch import Message, Type
+from proxy.kernel.base import Base, text_digest
 from proxy.kernel.change import KernelError
 from proxy.kernel.connection import Connection
+from proxy.kernel.netlink import read_tables
 
 _CLONE_NEWNET = 0x40000000
 _WORDS = {
@@ -64,7 +64,7 @@ def _compile_here() -> Base:
     if code:
         raise KernelError(f"libnftables refuses the ruleset: {error.strip()}")
     connection = Connection()
-    families = {family: _dump_tables(connection, family) for family in Family}
+    families = {family: read_tables(connection, family) for family in Family}
     connection.close()
     return Base(text_digest(template), families)
 
@@ -76,17 +76,6 @@ def _load_libnftables() -> Callable[[str], tuple[int, str, str]]:
         return nftables.Nftables().cmd  # type: ignore[no-any-return]
     except (ImportError, OSError) as error:
         raise KernelError(f"libnftables is missing (Debian package libnftables1): {error}") from error
-
-
-def _dump_tables(connection: Connection, family: Family) -> Tables:
-    chains = connection.dump(Message(Type.GETCHAIN, family, b""))
-    sets = connection.dump(Message(Type.GETSET, family, b""))
-    rules = connection.dump(Message(Type.GETRULE, family, b""))
-    return Tables(
-        chains=tuple(chain for reply in chains if (chain := parse_chain(reply.payload))),
-        sets=tuple(one for reply in sets if (one := parse_set(reply.payload))),
-        rules=tuple(rule for reply in rules if (rule := parse_rule(reply.payload))),
-    )
 
 
 def encode_base(base: Base) -> bytes:

@@ -1,14 +1,16 @@
 """Elements as a dump lists them, back to keys and data. Pure; unknown attributes are skipped, and nothing here raises.
 
-A message of a dump (Linux 6.18) holds 100 to 400 elements. Elements of one size and shape, which is every endpoints map
-and every plain set, are cut by one struct whose layout is learned from the first of them.
+A message of a dump (Linux 6.18) holds 100 to 400 elements. Elements of one size have one shape: it is learned from the
+first of that size, and the next ones are cut by one struct. An element that differs from it in any other byte than its
+key, data and counter is parsed attribute by attribute, as the first one was.
 """
 
+import itertools
 import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from proxy.kernel.attributes import iter_attributes, parse_attributes, parse_name, parse_number
+from proxy.kernel.attributes import HEADER, iter_attributes, parse_attributes, parse_name, parse_number
 from proxy.kernel.elements import (
     DATA,
     EXPRESSION,
@@ -23,7 +25,7 @@ from proxy.kernel.elements import (
     VERDICT_CODE,
     VERDICT_CODES,
 )
-from proxy.kernel.ruleset import LAYOUTS, Data, SetId, address_bytes
+from proxy.kernel.ruleset import LAYOUTS, SetId, address_bytes
 
 _VERDICT_WORDS = {code: word for word, code in VERDICT_CODES.items()}
 _EXPRESSION_NAME, _EXPRESSION_DATA = 1, 2
@@ -33,64 +35,106 @@ _COUNTER_PACKETS = 2  # NFTA_COUNTER_PACKETS
 class Element(NamedTuple):
     """One element of the kernel's; a range is two of them."""
 
-    key: bytes
+    key: bytes  # b"" for one without a key (a catch-all)
     data: bytes
     end: bool  # ends a range
-    packets: int
+    counter: bytes  # attributes of its counter; b"" without one
 
 
 class _Shape(NamedTuple):
-    cut: struct.Struct
-    constant: tuple[bytes, bytes, bytes]  # around key and data
+    cut: struct.Struct  # around and between key, data and counter
+    constant: tuple[bytes, bytes, bytes, bytes]
+    plain: bool  # the data are a value, or none at all, not a verdict
+    end: bool
 
 
 def unpack_elements(set_id: SetId, payloads: Iterable[bytes]) -> dict[bytes, bytes] | None:
     """Key to data of all elements that NEWSETELEM payloads hold; None: some are of a kind that we never write."""
-    layout = LAYOUTS[set_id.name]
-    if layout.interval:
+    if LAYOUTS[set_id.name].interval:
         return _pair_ranges(address_bytes(set_id.family), iter_elements(payloads))
-    if layout.data is not Data.VERDICT:
-        return _unpack_fixed(payloads)
-    found: dict[bytes, bytes] = {}
-    for element in iter_elements(payloads):
-        found[element.key] = element.data
+    found = {key: data for key, data, _end, _counter in iter_elements(payloads)}
     return None if b"" in found else found
 
 
 def unpack_counters(payloads: Iterable[bytes]) -> dict[bytes, int]:
-    """Key to packets of all elements that NEWSETELEM or DELSETELEM payloads hold."""
-    return {element.key: element.packets for element in iter_elements(payloads)}
+    """Key to packets of all elements that NEWSETELEM or DELSETELEM payloads hold; 0 for one without a counter."""
+    return {key: _parse_packets(counter) for key, _data, _end, counter in iter_elements(payloads)}
 
 
 def iter_elements(payloads: Iterable[bytes]) -> Iterator[Element]:
-    """Every element, attribute by attribute; one without a key (a catch-all) has b""."""
-    verdicts: dict[bytes, bytes] = {}
+    """Every element of NEWSETELEM or DELSETELEM payloads, in their order."""
+    shapes: dict[int, _Shape] = {}
+    verdicts: dict[bytes, bytes] = {}  # the kernel's form to ours; a map holds few different ones
     for payload in payloads:
-        for first, last in _bodies(payload):
-            for kind, start, end in iter_attributes(payload, first, last):
-                if kind == LIST_ELEMENT:
-                    yield _parse_element(payload[start:end], verdicts)
+        for kind, first, last in iter_attributes(payload):
+            if kind == LIST_ELEMENTS:
+                yield from _iter_body(payload[first:last], shapes, verdicts)
 
 
-def _bodies(payload: bytes) -> Iterator[tuple[int, int]]:
-    for kind, first, last in iter_attributes(payload):
-        if kind == LIST_ELEMENTS:
-            yield first, last
+def _iter_body(body: bytes, shapes: dict[int, _Shape], verdicts: dict[bytes, bytes]) -> Iterator[Element]:
+    for kind, first, last in iter_attributes(body):
+        if kind != LIST_ELEMENT:
+            continue
+        shape = shapes.get(last - first)
+        if shape is None:
+            shape = _learn_shape(body[first:last])
+            if shape is None:
+                yield _parse_element(body[first:last])
+                continue
+            shapes[last - first] = shape
+        before, key, between, data, middle, counter, after = shape.cut.unpack_from(body, first)
+        if (before, between, middle, after) != shape.constant:
+            yield _parse_element(body[first:last])
+            continue
+        if not shape.plain:
+            if data not in verdicts:
+                verdicts[data] = _parse_data(data)
+            data = verdicts[data]  # from the kernel's form to ours
+        yield Element(key, data, shape.end, counter)
 
 
-def _parse_element(element: bytes, verdicts: dict[bytes, bytes]) -> Element:
-    found = parse_attributes(element)
-    data = found.get(DATA, b"")
-    if data not in verdicts:
-        verdicts[data] = _parse_data(data)
-        if len(verdicts) > 4096:  # noqa: PLR2004  # a map of endpoints has as many data as elements
-            verdicts.clear()
-            verdicts[data] = _parse_data(data)
+def _learn_shape(element: bytes) -> _Shape | None:
+    """Where key, data and counter stand; None if not in this order, or without a key."""
+    places = {kind: (first, last) for kind, first, last in iter_attributes(element)}
+    if KEY not in places:
+        return None
+    size = len(element)
+    key = (places[KEY][0] + HEADER.size, places[KEY][1])
+    data = places.get(DATA, (key[1], key[1]))
+    inner = [*iter_attributes(element, *data)]
+    plain = [kind for kind, _first, _last in inner] in ([], [VALUE])
+    if plain and inner:
+        data = inner[0][1:]
+    counter = _find_counter(element, *places[EXPRESSION]) if EXPRESSION in places else (data[1], data[1])
+    cuts = [0, *key, *data, *counter, size]
+    if cuts != sorted(cuts):
+        return None
+    cut = struct.Struct("".join(f"{last - first}s" for first, last in itertools.pairwise(cuts)))
+    before, _key, between, _data, middle, _counter, after = cut.unpack(element)
+    return _Shape(cut, (before, between, middle, after), plain, end=_is_end(element, *places.get(FLAGS, (0, 0))))
+
+
+def _find_counter(element: bytes, first: int, last: int) -> tuple[int, int]:
+    """Where the attributes of the counter stand; an empty place at the end if the expression is another one."""
+    places = {kind: (start, end) for kind, start, end in iter_attributes(element, first, last)}
+    start, end = places.get(_EXPRESSION_NAME, (0, 0))
+    return places.get(_EXPRESSION_DATA, (last, last)) if element[start:end] == b"counter\0" else (last, last)
+
+
+def _is_end(element: bytes, first: int, last: int) -> bool:
+    return bool(parse_number(element[first:last]) & INTERVAL_END)
+
+
+def _parse_element(element: bytes) -> Element:
+    places = {kind: (first, last) for kind, first, last in iter_attributes(element)}
+    key_first, key_last = places.get(KEY, (0, 0))
+    first, last = places.get(DATA, (0, 0))
+    counter = _find_counter(element, *places[EXPRESSION]) if EXPRESSION in places else (0, 0)
     return Element(
-        key=found[KEY][4:] if KEY in found else b"",
-        data=verdicts[data],
-        end=bool(parse_number(found.get(FLAGS, b"")) & INTERVAL_END),
-        packets=_parse_packets(found[EXPRESSION]) if EXPRESSION in found else 0,
+        key=element[key_first + HEADER.size : key_last],
+        data=_parse_data(element[first:last]),
+        end=_is_end(element, *places.get(FLAGS, (0, 0))),
+        counter=element[slice(*counter)],
     )
 
 
@@ -105,53 +149,8 @@ def _parse_data(data: bytes) -> bytes:
     return f"{word} {parse_name(verdict[VERDICT_CHAIN])}".encode() if VERDICT_CHAIN in verdict else word.encode()
 
 
-def _parse_packets(expression: bytes) -> int:
-    found = parse_attributes(expression)
-    if found.get(_EXPRESSION_NAME) != b"counter\0":
-        return 0
-    return parse_number(parse_attributes(found.get(_EXPRESSION_DATA, b"")).get(_COUNTER_PACKETS, b""))
-
-
-def _unpack_fixed(payloads: Iterable[bytes]) -> dict[bytes, bytes] | None:
-    found: dict[bytes, bytes] = {}
-    shape: _Shape | None = None
-    for payload in payloads:
-        for first, last in _bodies(payload):
-            body = payload[first:last]
-            shape = shape or _learn_shape(body)
-            if shape is None or not _cut(body, shape, found):
-                found.update((element.key, element.data) for element in iter_elements([payload]))
-    return None if b"" in found else found
-
-
-def _learn_shape(body: bytes) -> _Shape | None:
-    """Where key and data stand in the first element, if all others are as long."""
-    for _kind, first, last in iter_attributes(body):
-        size = 4 + (last - first)
-        places = {kind: (start, end) for kind, start, end in iter_attributes(body, first, last)}
-        if KEY not in places:
-            return None
-        key = (places[KEY][0] + 4, places[KEY][1])
-        data = (places[DATA][0] + 4, places[DATA][1]) if DATA in places else (size, size)
-        if not key[1] <= data[0] <= data[1] <= size:
-            return None
-        cut = struct.Struct(
-            f"{key[0]}s{key[1] - key[0]}s{data[0] - key[1]}s{data[1] - data[0]}s{size - data[1]}s",
-        )
-        before, _key, between, _data, after = cut.unpack_from(body)
-        return _Shape(cut, (before, between, after))
-    return None
-
-
-def _cut(body: bytes, shape: _Shape, found: dict[bytes, bytes]) -> bool:
-    """Whether every element of the body has the shape; their keys and data are added to `found` if so."""
-    if len(body) % shape.cut.size:
-        return False
-    rows = list(shape.cut.iter_unpack(body))
-    if any((before, between, after) != shape.constant for before, _key, between, _data, after in rows):
-        return False
-    found.update((key, data) for _before, key, _between, data, _after in rows)
-    return True
+def _parse_packets(counter: bytes) -> int:
+    return parse_number(parse_attributes(counter).get(_COUNTER_PACKETS, b""))
 
 
 def _pair_ranges(size: int, elements: Iterable[Element]) -> dict[bytes, bytes] | None:
@@ -161,8 +160,8 @@ def _pair_ranges(size: int, elements: Iterable[Element]) -> dict[bytes, bytes] |
     for element in sorted(set(elements), key=lambda one: (one.key, not one.end)):
         if len(element.key) != size:
             return None
-        if start is not None:
-            found[start + (int.from_bytes(element.key) - 1).to_bytes(size)] = b""
+        if start is not None and (after := int.from_bytes(element.key)):
+            found[start + (after - 1).to_bytes(size)] = b""
         start = None if element.end else element.key
     if start is not None:
         found[start + b"\xff" * size] = b""

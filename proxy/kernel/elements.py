@@ -7,7 +7,6 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from endpointslice.types import Protocol
 from proxy.kernel.attributes import HEADER, MAX_BYTES, pack_attribute, pack_name, pack_nest, pack_u32
 from proxy.kernel.batch import CREATE, ECHO, Message, Type
 from proxy.kernel.change import Elements
@@ -20,39 +19,7 @@ VALUE, VERDICT = 1, 2  # NFTA_DATA_*
 VERDICT_CODE, VERDICT_CHAIN = 1, 2  # NFTA_VERDICT_*
 INTERVAL_END = 1  # NFT_SET_ELEM_INTERVAL_END
 
-PROTOCOLS: dict[Protocol, bytes] = {
-    Protocol.TCP: b"\x06\0\0\0",
-    Protocol.UDP: b"\x11\0\0\0",
-    Protocol.SCTP: b"\x84\0\0\0",
-}
-_PORT = struct.Struct("!H2x")
-_INDEX = struct.Struct("=I")
 VERDICT_CODES: dict[str, int] = {"drop": 0, "accept": 1, "continue": -1, "jump": -3, "goto": -4, "return": -5}
-
-
-def pack_port(port: int) -> bytes:
-    """A port field: 2 bytes in network order and 2 zero."""
-    return _PORT.pack(port)
-
-
-def pack_index(index: int) -> bytes:
-    """An index field as numgen writes it: 4 bytes in the host's order."""
-    return _INDEX.pack(index)
-
-
-def pack_node_port_key(protocol: Protocol, port: int) -> bytes:
-    """l4proto . dport."""
-    return PROTOCOLS[protocol] + _PORT.pack(port)
-
-
-def pack_vip_key(address: bytes, protocol: Protocol, port: int) -> bytes:
-    """Daddr . l4proto . dport."""
-    return address + PROTOCOLS[protocol] + _PORT.pack(port)
-
-
-def pack_endpoint(address: bytes, port: int) -> bytes:
-    """The data of an endpoints map."""
-    return address + _PORT.pack(port)
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,6 @@ from proxy.kernel.attributes import pack_name, parse_attributes, parse_name, par
 from proxy.kernel.base import (
     TABLE_FLAGS,
     Base,
-    Named,
     Tables,
     expected_tables,
     find_pick_chains,
@@ -28,7 +27,6 @@ from proxy.kernel.change import Change, Counters, Elements, Installed, KernelErr
 from proxy.kernel.connection import Connection
 from proxy.kernel.dumps import unpack_counters, unpack_elements
 from proxy.kernel.elements import LIST_SET
-from proxy.kernel.picks import CHAIN_NAME
 from proxy.kernel.ruleset import TABLE, SetId, SetName
 from proxy.kernel.transaction import missing_chains, plan_batches
 
@@ -101,8 +99,9 @@ class NftKernel:
         return self._apply(change, installed, ())
 
     def _apply(self, change: Change, installed: Installed, before: Sequence[Message]) -> Counters:
-        chains = missing_chains(change, installed.chains)
-        batches = plan_batches(change, chains, self._connection.limit_bytes, before)
+        mine = Change({set_id: part for set_id, part in change.sets.items() if set_id.family in self.families})
+        chains = missing_chains(mine, installed.chains)
+        batches = plan_batches(mine, chains, self._connection.limit_bytes, before)
         counters: dict[tuple[SetId, bytes], int] = {}
         for number, batch in enumerate(batches):
             try:
@@ -111,7 +110,7 @@ class NftKernel:
                 if number == 0:
                     raise
                 raise KernelError(f"part {number + 1} of {len(batches)}: {error.reason}", unknown=True) from error
-        apply_change(installed, change)
+        apply_change(installed, mine)
         installed.chains |= chains
         return counters
 
@@ -125,31 +124,10 @@ class NftKernel:
 
     def _read_tables(self, family: Family) -> frozenset[str] | None:
         """The pick chains of our table; None: absent or not as installed."""
-        wanted = expected_tables(self._base, family)
         table = self._connection.request(Message(Type.GETTABLE, family, _NAME))
         if table is None or parse_number(parse_attributes(table.payload).get(TABLE_FLAGS, b"")):
             return None  # a dormant table has no hooks
-        chains = self._read_chains(family, wanted)
-        if chains is None:
-            return None
-        sets = self._connection.dump(Message(Type.GETSET, family, _NAME))
-        rules = self._connection.dump(Message(Type.GETRULE, family, _NAME))
-        found = Tables(
-            chains,
-            sets=tuple(one for reply in sets if (one := parse_set(reply.payload))),
-            rules=tuple(rule for reply in rules if (rule := parse_rule(reply.payload))),
-        )
-        return find_pick_chains(family, found, wanted)
-
-    def _read_chains(self, family: Family, wanted: Tables) -> tuple[Named, ...] | None:
-        """The chains that `wanted` names, one by one: a dump would list every chain of everybody."""
-        chains: list[Named] = []
-        for chain in reversed(wanted.chains):  # the layout's is the last: where it is missing, nothing else counts
-            reply = self._connection.request(Message(Type.GETCHAIN, family, _NAME + pack_name(CHAIN_NAME, chain.name)))
-            if reply is None or (one := parse_chain(reply.payload)) is None:
-                return None
-            chains.append(one)
-        return tuple(chains)
+        return find_pick_chains(family, read_tables(self._connection, family), expected_tables(self._base, family))
 
     def _read_elements(self, set_id: SetId) -> dict[bytes, bytes] | None:
         return unpack_elements(set_id, self._dump_elements(set_id))
@@ -160,6 +138,19 @@ class NftKernel:
     def _dump_elements(self, set_id: SetId) -> Iterator[bytes]:
         names = _NAME + pack_name(LIST_SET, set_id.name)
         return (reply.payload for reply in self._connection.dump(Message(Type.GETSETELEM, set_id.family, names)))
+
+
+def read_tables(connection: Connection, family: Family) -> Tables:
+    """Our table of that family without its elements; empty where it is absent."""
+    # Sets and rules are filtered by the kernel; of chains it lists everybody's.
+    chains = connection.dump(Message(Type.GETCHAIN, family, b""))
+    sets = connection.dump(Message(Type.GETSET, family, _NAME))
+    rules = connection.dump(Message(Type.GETRULE, family, _NAME))
+    return Tables(
+        chains=tuple(chain for reply in chains if (chain := parse_chain(reply.payload))),
+        sets=tuple(one for reply in sets if (one := parse_set(reply.payload))),
+        rules=tuple(rule for reply in rules if (rule := parse_rule(reply.payload))),
+    )
 
 
 def _final_counts(echoes: Iterable[Reply]) -> Iterator[tuple[tuple[SetId, bytes], int]]:
