@@ -47,11 +47,20 @@ class Record(NamedTuple):
 class Tally(NamedTuple):
     """Attempts at one target, counted."""
 
-    answers: Mapping[str, int]  # by the server's name
-    sources: Mapping[str, int]  # by the source address that the server saw
+    seen: Mapping[tuple[str, str], int]  # answers, by the server's name and the source address that it saw
     outcomes: Mapping[Outcome, int]
     median_s: float  # of answered ones, until the whole answer; 0.0 without any
     longest_s: float
+
+    @property
+    def answers(self) -> Counter[str]:
+        """Answers by the server's name."""
+        return _add((name, n) for (name, _), n in self.seen.items())
+
+    @property
+    def sources(self) -> Counter[str]:
+        """Answers by the source address that the server saw."""
+        return _add((source, n) for (_, source), n in self.seen.items())
 
     @property
     def failed(self) -> int:
@@ -134,9 +143,15 @@ def _tally(records: Iterable[Record], index: int) -> Tally:
     answered = [record for record in mine if record.outcome is Outcome.ANSWERED]
     took = [record.took_s for record in answered]
     return Tally(
-        answers=Counter(record.name for record in answered),
-        sources=Counter(record.source for record in answered),
+        seen=Counter((record.name, record.source) for record in answered),
         outcomes=Counter(record.outcome for record in mine),
         median_s=statistics.median(took) if took else 0.0,
         longest_s=max(took, default=0.0),
     )
+
+
+def _add(counts: Iterable[tuple[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for key, n in counts:
+        total[key] += n
+    return total

@@ -41,7 +41,7 @@ class World:
 
     def __init__(self, label: str, nodes: Sequence[NodeSpec]) -> None:
         self.prefix = netns.unique_prefix(label)
-        self._lan = plan_lan(self.prefix + "lan")
+        self.lan = plan_lan(self.prefix + "lan")
         self.outside = plan_outside(self.prefix + "outside")
         planned = [plan_node(spec, self.prefix + spec.name, number) for number, spec in enumerate(nodes, 1)]
         self.nodes: Mapping[str, Node] = {node.host.name: node for node in planned}
@@ -79,12 +79,12 @@ class World:
     def _build(self) -> None:
         nodes = list(self.nodes.values())
         members = [*(node.host for node in nodes), self.outside]
-        self._make_namespaces([self._lan, *members])
-        netns.write_sysctls(self._lan.netns, _ROUTER)
+        self._make_namespaces([self.lan, *members])
+        netns.write_sysctls(self.lan.netns, _ROUTER)
         for node in nodes:
             netns.write_sysctls(node.host.netns, _NODE)
-        netns.run_ip({self._lan.netns: links.render_lan(self._lan, members)})
-        netns.run_ip({member.netns: links.render_member(member, self._lan) for member in members})
+        netns.run_ip({self.lan.netns: links.render_lan(self.lan, members)})
+        netns.run_ip({member.netns: links.render_member(member, self.lan) for member in members})
         netns.run_ip({node.host.netns: links.render_routes_to_pods(node, nodes) for node in nodes})
 
     def add_pods(self, specs: Iterable[PodSpec]) -> None:

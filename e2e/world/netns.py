@@ -121,7 +121,7 @@ def list_inhabitants(names: Iterable[str]) -> list[int]:
 
 
 def _kill_inhabitants(names: Iterable[str]) -> None:
-    """Returns when they are gone, or after a second: one in the kernel's hands goes later, and its namespace with it."""
+    """Returns when they are gone, or after a second: one that hangs in the kernel goes later, with its namespace."""
     watched = list(names)
     deadline = time.monotonic() + _KILL_S
     while (pids := list_inhabitants(watched)) and time.monotonic() < deadline:
