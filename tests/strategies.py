@@ -1,0 +1,221 @@
+"""Hypothesis strategies: values from small pools, so that what matters (the same address, node, zone, name) repeats."""
+
+from hypothesis import strategies as st
+
+from endpointslice.addresses import parse_cidr, parse_ip
+from endpointslice.daemonsets import SAME_NODE_OFF, SameNode, SameNodeWhy
+from endpointslice.snapshot import Changed
+from endpointslice.topology import Place
+from endpointslice.types import (
+    CIDR,
+    IP,
+    DaemonSet,
+    DaemonSetName,
+    Endpoint,
+    Family,
+    Kind,
+    Node,
+    NodeName,
+    Object,
+    Pod,
+    PodName,
+    Protocol,
+    Service,
+    ServiceCIDR,
+    ServiceName,
+    ServicePort,
+    Skipped,
+    Slice,
+    SliceEndpoint,
+    SliceName,
+    SlicePort,
+    TrafficDistribution,
+    TrafficPolicy,
+    Zone,
+)
+
+NODES = [NodeName(name) for name in ("n1", "n2", "n3")]
+ZONES = [Zone(name) for name in ("za", "zb", "zc")]
+SERVICES = [ServiceName(name) for name in ("default/web", "default/dns", "other/web")]
+PORT_NAMES = ["", "http", "dns"]
+_IPS = {
+    Family.IPV4: [IP(f"10.244.0.{last}") for last in range(1, 5)],
+    Family.IPV6: [IP(f"fd00::{last}") for last in range(1, 5)],
+}
+
+node_names = st.sampled_from(NODES)
+zone_names = st.sampled_from(ZONES)
+families = st.sampled_from(Family)
+protocols = st.sampled_from(Protocol)
+distributions = st.sampled_from([None, *TrafficDistribution])
+places = st.builds(Place, st.sampled_from([NodeName(""), *NODES]), st.none() | zone_names)
+same_nodes = st.sampled_from([SAME_NODE_OFF, SameNode(on=True, why=SameNodeWhy.COVERED)])
+port_numbers = st.integers(min_value=1, max_value=65535)
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Z"], exclude_characters="/"), min_size=1)
+
+
+def all_ips(family: Family) -> st.SearchStrategy[IP]:
+    """Any canonical address of the family."""
+    if family is Family.IPV4:
+        return st.ip_addresses(v=4).map(lambda address: IP(str(address)))
+    # ::ffff:10.0.0.1 is an IPv4 address in disguise
+    ips = st.ip_addresses(v=6).map(lambda address: IP(str(address)))
+    return ips.filter(lambda ip: ip == parse_ip(ip))
+
+
+def cidrs() -> st.SearchStrategy[CIDR]:
+    """Any canonical IPv4 network."""
+    networks = st.builds("{}/{}".format, all_ips(Family.IPV4), st.integers(0, 32))
+    return networks.map(lambda text: CIDR(str(parse_cidr(text))))
+
+
+def endpoints(family: Family = Family.IPV4) -> st.SearchStrategy[Endpoint]:
+    """An endpoint of a Service port, in any condition."""
+    return st.builds(
+        Endpoint,
+        ip=st.sampled_from(_IPS[family]),
+        port=st.sampled_from([8080, 8081]),
+        ready=st.booleans(),
+        serving=st.booleans(),
+        terminating=st.booleans(),
+        node=st.none() | node_names,
+        zone=st.none() | zone_names,
+        for_zones=st.frozensets(zone_names, max_size=2),
+        for_nodes=st.frozensets(node_names, max_size=2),
+    )
+
+
+def endpoint_tuples() -> st.SearchStrategy[tuple[Endpoint, ...]]:
+    """The endpoints of one Service port and family, as merging leaves them: no ip:port twice, sorted."""
+    lists = st.lists(endpoints(), max_size=6, unique_by=lambda endpoint: (endpoint.ip, endpoint.port))
+    return lists.map(lambda some: tuple(sorted(some, key=lambda endpoint: f"{endpoint.ip}:{endpoint.port}")))
+
+
+@st.composite
+def slice_endpoints(draw: st.DrawFn, family: Family = Family.IPV4) -> SliceEndpoint:
+    """An endpoint within a slice, in any condition."""
+    target = draw(st.none() | st.tuples(st.sampled_from(["default", "other"]), texts))
+    return SliceEndpoint(
+        ip=draw(st.sampled_from(_IPS[family])),
+        ready=draw(st.booleans()),
+        serving=draw(st.booleans()),
+        terminating=draw(st.booleans()),
+        node=draw(st.none() | node_names),
+        zone=draw(st.none() | zone_names),
+        for_zones=draw(st.frozensets(zone_names, max_size=2)),
+        for_nodes=draw(st.frozensets(node_names, max_size=2)),
+        pod=PodName("/".join(target)) if target else None,
+        pod_uid=draw(st.text("ab", max_size=2)) if target else "",
+    )
+
+
+slice_ports = st.builds(SlicePort, st.sampled_from(PORT_NAMES), protocols, st.sampled_from([8080, 8081]))
+
+
+@st.composite
+def slices(draw: st.DrawFn) -> Slice:
+    """A slice; the names of slices are few, so that labels of live slices get edited (m19)."""
+    family = draw(families)
+    namespace = draw(st.sampled_from(["default", "other"]))
+    return Slice(
+        name=SliceName(f"{namespace}/{draw(st.sampled_from(['s1', 's2', 's3']))}"),
+        service=ServiceName(f"{namespace}/{draw(st.sampled_from(['web', 'dns']))}"),
+        family=family,
+        ports=tuple(draw(st.lists(slice_ports, max_size=3))),
+        endpoints=tuple(draw(st.lists(slice_endpoints(family), max_size=4))),
+        triggered=draw(st.sampled_from(["", "2026-01-01T00:00:00Z"])),
+    )
+
+
+@st.composite
+def service_ports(draw: st.DrawFn) -> tuple[ServicePort, ...]:
+    """The ports of one Service: names and numbers unique, as the API demands."""
+    names = draw(st.lists(st.sampled_from(PORT_NAMES), unique=True, max_size=3))
+    return tuple(
+        ServicePort(name, draw(protocols), 80 + index, draw(st.sampled_from([0, 30080 + index])))
+        for index, name in enumerate(names)
+    )
+
+
+@st.composite
+def services(draw: st.DrawFn) -> Service:
+    """A Service of one or both families, with any policies."""
+    service_type = draw(st.sampled_from(["ClusterIP", "NodePort", "LoadBalancer"]))
+    external_traffic_policy = draw(st.sampled_from(TrafficPolicy))
+    checked = service_type == "LoadBalancer" and external_traffic_policy is TrafficPolicy.LOCAL
+    cluster_ips = draw(st.permutations([draw(all_ips(Family.IPV4)), draw(all_ips(Family.IPV6))]))
+    some_ips = st.lists(st.one_of(all_ips(Family.IPV4), all_ips(Family.IPV6)), max_size=2, unique=True)
+    return Service(
+        name=draw(st.sampled_from(SERVICES)),
+        cluster_ips=tuple(cluster_ips[: draw(st.integers(1, 2))]),
+        ports=draw(service_ports()),
+        type=service_type,
+        external_ips=tuple(draw(some_ips)),
+        load_balancer_ips=tuple(draw(some_ips)),
+        source_ranges=tuple(draw(st.lists(cidrs(), max_size=2, unique=True))),
+        internal_traffic_policy=draw(st.sampled_from(TrafficPolicy)),
+        external_traffic_policy=external_traffic_policy,
+        traffic_distribution=draw(distributions),
+        affinity_timeout_s=draw(st.none() | st.integers(1, 86400)),
+        health_check_node_port=draw(port_numbers) if checked else 0,
+        selector=frozenset(draw(st.dictionaries(texts, texts, max_size=2)).items()),
+        created=draw(st.sampled_from(["", "2026-01-01T00:00:00Z"])),
+    )
+
+
+cluster_nodes = st.builds(
+    Node,
+    name=node_names,
+    zone=st.none() | zone_names,
+    addresses=st.lists(st.one_of(all_ips(Family.IPV4), all_ips(Family.IPV6)), max_size=3, unique=True).map(tuple),
+    pod_cidrs=st.lists(cidrs(), max_size=2, unique=True).map(tuple),
+    ready=st.booleans(),
+)
+daemon_sets = st.builds(
+    DaemonSet,
+    name=st.sampled_from([DaemonSetName("default/agent"), DaemonSetName("other/agent")]),
+    template_labels=st.dictionaries(texts, texts, max_size=2).map(lambda labels: frozenset(labels.items())),
+    desired=st.none() | st.integers(0, 5000),
+    max_unavailable=st.integers(0, 100).map(str) | st.integers(0, 100).map("{}%".format) | texts,
+)
+service_cidrs = st.builds(
+    ServiceCIDR,
+    name=st.sampled_from(["kubernetes", "more"]),
+    cidrs=st.lists(cidrs(), min_size=1, max_size=2, unique=True).map(tuple),
+)
+pods = st.builds(
+    Pod,
+    name=st.sampled_from([PodName("default/agent-abcde"), PodName("default/web-1")]),
+    uid=st.text("ab", max_size=2),
+    daemon_set=st.sampled_from([None, DaemonSetName("default/agent")]),
+)
+objects: st.SearchStrategy[Object] = st.one_of(services(), slices(), cluster_nodes, daemon_sets, service_cidrs, pods)
+
+_KINDS: dict[type[Object], Kind] = {
+    Service: Kind.SERVICE,
+    Slice: Kind.ENDPOINT_SLICE,
+    Node: Kind.NODE,
+    DaemonSet: Kind.DAEMON_SET,
+    ServiceCIDR: Kind.SERVICE_CIDR,
+    Pod: Kind.POD,
+}
+
+
+def kind_of(value: Object) -> Kind:
+    """The API's word for a value."""
+    return _KINDS[type(value)]
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> Changed:
+    """An object as it is now, gone, or there but broken."""
+    value = draw(objects)
+    kind = kind_of(value)
+    gone = draw(st.integers(0, 3)) == 0
+    broken = (Skipped(f"{kind} {value.name}", "bad-object"),) if draw(st.booleans()) else ()
+    return Changed(kind, value.name, None if gone else value, broken)
+
+
+def worlds() -> st.SearchStrategy[list[Changed]]:
+    """The last word on each of some objects: no object twice."""
+    return st.lists(changes(), max_size=12, unique_by=lambda changed: (changed.kind, changed.name))
