@@ -12,6 +12,8 @@ from typing import NamedTuple, Self
 from e2e.world.cluster import World
 from e2e.world.processes import ProgramError, start_program, stop_programs, wait_ready
 
+_LOOP_PORTS = 4096  # source ports that a stream of datagrams is given: 16 s of one every 4 ms
+
 
 class Target(NamedTuple):
     """What to connect to, and how often. A try without an answer ends after `timeout_s`."""
@@ -73,7 +75,8 @@ def probe(world: World, orders: Mapping[str, Sequence[Target]]) -> dict[str, tup
     started: dict[str, subprocess.Popen[str]] = {}
     try:
         for host, targets in orders.items():
-            started[host] = _start(world, host, {"targets": [target._asdict() for target in targets]})
+            exchanges = sum(target.tries for target in targets if target.protocol == "udp")
+            started[host] = _start(world, host, {}, targets, exchanges)
         return {
             host: tuple(_tally(records, index) for index in range(len(orders[host])))
             for host, records in ((host, _read(process, host)) for host, process in started.items())
@@ -97,8 +100,9 @@ class Traffic:
     def __enter__(self) -> Self:
         try:
             for host, targets in self._orders.items():
-                order = {"targets": [target._asdict() for target in targets], "interval_s": self._interval_s}
-                self._running[host] = _start(self._world, host, order)
+                exchanges = _LOOP_PORTS if any(target.protocol == "udp" for target in targets) else 0
+                order = {"interval_s": self._interval_s}
+                self._running[host] = _start(self._world, host, order, targets, exchanges)
             for host, process in self._running.items():
                 wait_ready(process, f"the client in {host}")
         except BaseException:
@@ -119,10 +123,14 @@ class Traffic:
         return {host: tuple(sorted(_read(p, host), key=lambda r: r.began)) for host, p in self._running.items()}
 
 
-def _start(world: World, host: str, order: Mapping[str, object]) -> subprocess.Popen[str]:
+def _start(
+    world: World, host: str, order: Mapping[str, object], targets: Iterable[Target], exchanges: int
+) -> subprocess.Popen[str]:
+    """The client program, with its order given; `exchanges` source ports are the client's own."""
     process = start_program(world.host(host).netns, "probe")
+    whole = {**order, "targets": [t._asdict() for t in targets], "first_port": world.reserve_ports(host, exchanges)}
     assert process.stdin
-    process.stdin.write(json.dumps(order) + "\n")
+    process.stdin.write(json.dumps(whole) + "\n")
     process.stdin.flush()
     return process
 

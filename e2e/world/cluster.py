@@ -31,6 +31,7 @@ _NODE = {
     "ipv4/conf/all/send_redirects": "0",
     "ipv4/conf/default/send_redirects": "0",
 }
+_SOURCE_PORTS = 65536 - 1024
 
 
 class World:
@@ -48,6 +49,7 @@ class World:
         self._pods: dict[str, Pod] = {}
         self._servers: dict[str, subprocess.Popen[str]] = {}
         self._numbers: Counter[str] = Counter()  # pods so far on each node
+        self._ports: Counter[str] = Counter()  # source ports so far of each host
         self._handlers = ExitStack()
 
     @property
@@ -119,6 +121,12 @@ class World:
         via = self.nodes[node].host
         lines = [f"route replace {ip} via {via.ipv6 if ':' in ip else via.ipv4}" for ip in addresses]
         netns.run_ip({self.outside.netns: lines})
+
+    def reserve_ports(self, host: str, number: int) -> int:
+        """The first of so many source ports that the host's clients haven't used; after 60,000 they come again."""
+        first = self._ports[host]
+        self._ports[host] += number
+        return 1024 + first % _SOURCE_PORTS
 
     def close(self) -> None:
         """Remove everything; a signal that arrives meanwhile is seen afterwards."""

@@ -5,7 +5,10 @@
 The first line on stdin is the order. With "interval_s" in it every target is tried once each interval until stdin ends,
 else `tries` times as fast as it goes. The answer is one JSON line: [target, began, took_s, outcome, name, source] for
 each attempt, by CLOCK_MONOTONIC, which all processes of a machine share. Outcomes: answered, refused, timed-out,
-unreachable, broken. Each attempt has a socket, and so a source port, of its own. Only the standard library.
+unreachable, broken. Only the standard library.
+
+Each attempt has a socket of its own. Datagrams also get source ports in their order, from "first_port" on: a port used
+half a minute ago would be no new exchange but part of an old one to connection tracking, and go where that one went.
 """
 
 import errno
@@ -25,6 +28,7 @@ _REQUEST = b"GET / HTTP/1.1\r\nHost: world\r\nConnection: close\r\n\r\n"
 _QUESTION = b"who?"
 # After a whole answer the socket is reset, not closed: nothing waits in TIME_WAIT, and conntrack forgets soon.
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_PORTS = range(1024, 65536)
 _UNREACHABLE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EPERM, errno.EADDRNOTAVAIL}
 
 Order = dict[str, object]
@@ -83,8 +87,9 @@ class Attempt:
 class Attempts:
     """All that is on its way, and the records of all that ended."""
 
-    def __init__(self, targets: list[Target]) -> None:
+    def __init__(self, targets: list[Target], first_port: int) -> None:
         self._targets = targets
+        self._port = first_port
         self._poll = select.epoll()
         self._open: dict[int, Attempt] = {}
         self.records: list[Record] = []
@@ -95,12 +100,24 @@ class Attempts:
     def start(self, index: int) -> None:
         """Begin an attempt at a target."""
         attempt = Attempt(index, self._targets[index])
+        if not attempt.target.is_tcp:
+            self._bind(attempt.sock)
         code = attempt.sock.connect_ex(attempt.target.address)
         if code not in {0, errno.EINPROGRESS}:
             self._end(attempt, _outcome(code))
             return
         self._open[attempt.sock.fileno()] = attempt
         self._poll.register(attempt.sock, select.EPOLLOUT)
+
+    def _bind(self, sock: socket.socket) -> None:
+        """To the next source port that is free."""
+        for _ in _PORTS:
+            self._port = self._port + 1 if self._port + 1 in _PORTS else _PORTS[0]
+            try:
+                sock.bind(("", self._port))
+            except OSError:
+                continue
+            return
 
     def wait(self, until: float) -> None:
         """Serve the sockets until that time, or until one of them had something, whichever is first."""
@@ -132,9 +149,8 @@ class Attempts:
         attempt.sock.close()
 
 
-def run_once(targets: list[Target]) -> list[Record]:
+def run_once(targets: list[Target], attempts: Attempts) -> list[Record]:
     """Every target `tries` times, a fixed number of attempts at once, the targets taking turns."""
-    attempts = Attempts(targets)
     waiting = deque(take_turns(target.tries for target in targets))
     while waiting or len(attempts):
         while waiting and len(attempts) < _IN_FLIGHT:
@@ -143,9 +159,8 @@ def run_once(targets: list[Target]) -> list[Record]:
     return attempts.records
 
 
-def run_loop(targets: list[Target], interval_s: float) -> list[Record]:
+def run_loop(targets: list[Target], attempts: Attempts, interval_s: float) -> list[Record]:
     """Every target once an interval until stdin ends; then what is on its way may still end."""
-    attempts = Attempts(targets)
     stop = select.poll()
     stop.register(sys.stdin, select.POLLIN | select.POLLHUP)
     print("ready", flush=True)
@@ -186,8 +201,9 @@ def main() -> int:
     with open(0, "rb", buffering=0, closefd=False) as stdin:  # unbuffered: the loop polls what follows
         order = json.loads(stdin.readline())
     targets = [Target(target) for target in order["targets"]]
+    attempts = Attempts(targets, int(order.get("first_port", _PORTS[0])))
     interval_s = order.get("interval_s")
-    records = run_once(targets) if interval_s is None else run_loop(targets, float(interval_s))
+    records = run_once(targets, attempts) if interval_s is None else run_loop(targets, attempts, float(interval_s))
     json.dump(records, sys.stdout)
     print(flush=True)
     return 0
