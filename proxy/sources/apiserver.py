@@ -62,6 +62,7 @@ class ApiServerSource:
         until_s = time.monotonic() + _JOIN_S
         for thread in threads:
             thread.join(max(0.0, until_s - time.monotonic()))
+        self._api.close()
 
     def request_pod(self, pod: PodName, uid: str) -> None:
         """Have the pod's owner posted."""

@@ -55,7 +55,11 @@ class Folder:
         `touched` are paths to read even if they look unchanged: two writes within one tick of the kernel's clock (4 ms)
         leave the same time. A folder that is gone keeps its last objects.
         """
-        problems = () if self.root.is_dir() else (Skipped(str(self.root), Wrong.NO_FOLDER, "its last state stands"),)
+        problems = (
+            ()
+            if self.root.is_dir()
+            else (Skipped(str(self.root), Wrong.NO_FOLDER, "the folder is gone; its last state stands"),)
+        )
         before = self._problems
         self._problems = problems
         changed = not problems and self._read_files(touched)
@@ -118,8 +122,8 @@ class ManifestSource:
 
     def _run(self, post: Post) -> None:
         self._objects = self._folder.read() or {}
-        post(list_objects(self._objects))
         self._report()
+        post(list_objects(self._objects))
         while not self._stopping.is_set():
             for touched in self._wait_for_changes():
                 self._look(post, touched)
@@ -143,7 +147,7 @@ class ManifestSource:
                 if root.stat().st_ino != watched:
                     return  # another folder has taken its place: watch that one
         except (OSError, RuntimeError) as error:  # RuntimeError: watchfiles' own, as for too many watches
-            if root.is_dir():
+            if not isinstance(error, FileNotFoundError):  # a folder that is gone is reported by the next look
                 log.warning("manifests_unwatched", folder=str(root), error=str(error))
             self._stopping.wait(_LOOK_MS / 1000)
             yield frozenset()
@@ -152,13 +156,13 @@ class ManifestSource:
         """Post what changed since the last look, if anything did."""
         started_s = time.monotonic()
         objects = self._folder.read(touched)
+        self._report()
         if objects is not None:
             changes = diff_objects(self._objects, objects)
             self._objects = objects
             if changes:
                 post(changes)
             log.info("manifests_read", changes=len(changes), took_s=round(time.monotonic() - started_s, 3))
-        self._report()
 
     def _report(self) -> None:
         """Set the status, and log what is newly wrong or right with each file."""

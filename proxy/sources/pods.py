@@ -1,10 +1,8 @@
 """EFFECT: who owns a pod, by one GET, when the same-node rule needs the proof. There is no watch of pods."""
 
-import random
 import sched
 import threading
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -14,8 +12,8 @@ from cachetools import TTLCache
 from endpointslice.decode import Changed, decode_object
 from endpointslice.types import Kind, PodName
 from proxy.sources import Post
-from proxy.sources.stream import next_delay
 from proxy.sources.transport import ApiError, ApiServer
+from proxy.sources.watch import PATIENT, Patience
 
 log = structlog.get_logger()
 
@@ -32,12 +30,13 @@ class _Asked(NamedTuple):
 class PodLookup:
     """Answers questions about single pods. Owns a thread from `start` to `stop`."""
 
-    def __init__(self, api: ApiServer, post: Post, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, api: ApiServer, post: Post, patience: Patience = PATIENT) -> None:
         self._api = api
         self._post = post
         self._lock = threading.Lock()  # the cache, against the callers of `request`
-        self._asked: TTLCache[_Asked, None] = TTLCache(_MAX_PODS, TTL_S, timer=clock)
-        self._schedule = sched.scheduler(clock)
+        self._asked: TTLCache[_Asked, None] = TTLCache(_MAX_PODS, TTL_S, timer=time.monotonic)
+        self._schedule = sched.scheduler(time.monotonic)
+        self._patience = patience
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._told = ""  # the failure that the log last told of
@@ -81,8 +80,7 @@ class PodLookup:
             if self._told != str(error.status):
                 self._told = str(error.status)
                 log.warning("pod_unread", pod=asked.pod, needs="get on pods", error=str(error))
-            delay_s = next_delay(attempt, random.random())  # noqa: S311  # spreads load
-            self._schedule.enter(delay_s, 0, self._answer, (asked, attempt + 1))
+            self._schedule.enter(self._patience.delay(attempt), 0, self._answer, (asked, attempt + 1))
 
     def _fetch(self, pod: PodName) -> Changed:
         namespace, _, name = pod.partition("/")

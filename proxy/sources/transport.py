@@ -15,7 +15,7 @@ import urllib3
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import ConfigException
-from urllib3.exceptions import HTTPError, ReadTimeoutError
+from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
 from proxy.config import ConfigError
 
@@ -87,6 +87,10 @@ class ApiServer:
         """A watch that the server began with 200. Raises ApiError."""
         return Stream(self._request(path, query, read_timeout_s))
 
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._client.pool.clear()
+
     def _request(self, path: str, query: Mapping[str, str], read_timeout_s: float) -> urllib3.BaseHTTPResponse:
         client = self._client
         try:
@@ -151,7 +155,9 @@ class Stream:
 
 def _broken(error: Exception) -> ApiError:
     """What there was instead of an answer."""
-    return ApiError(0, str(error), silent=isinstance(error, ReadTimeoutError))
+    # urllib3's ProtocolError has the words and the cause as two arguments
+    words = str(error.args[0]) if isinstance(error, ProtocolError) and error.args else str(error)
+    return ApiError(0, words, silent=isinstance(error, ReadTimeoutError))
 
 
 def _read_reason(response: urllib3.BaseHTTPResponse) -> str:

@@ -7,6 +7,7 @@ What can fail fails as ApiError and never posts anything, so the last state stan
 import random
 import threading
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -21,7 +22,6 @@ from proxy.sources.transport import ApiError, ApiServer, Stream
 log = structlog.get_logger()
 
 PAGE_LIMIT = 500  # client-go's
-SILENCE_S = 150.0  # the server sends a bookmark a minute (58 and 118 s measured on 1.36): two missed
 _WATCH_S = (300, 600)  # timeoutSeconds, drawn anew each time: the nodes' watches end at different times
 _SHORT_S = 1.0  # a watch that ends sooner, with nothing said, counts as a failure
 _STEADY_S = 10.0  # a watch that stood longer was no failure: the back-off begins anew
@@ -42,14 +42,29 @@ class Resource(NamedTuple):
     permission: str = ""  # what RBAC must allow, where we can do without; "": we can't
 
 
+def draw_delay(attempt: int) -> float:
+    """Seconds to wait after that many failures in a row, drawn anew each time."""
+    return next_delay(attempt, random.random())  # noqa: S311  # spreads load
+
+
+class Patience(NamedTuple):
+    """How long to wait for what."""
+
+    silence_s: float = 150.0  # a bookmark comes every minute (at 58 and 118 s, Kubernetes 1.36): two missed
+    delay: Callable[[int], float] = draw_delay  # of failures in a row
+
+
+PATIENT = Patience()
+
+
 class KindWatch:
     """Follows one resource. Owns a thread from `start` to `stop`."""
 
-    def __init__(self, api: ApiServer, resource: Resource, post: Post, silence_s: float = SILENCE_S) -> None:
+    def __init__(self, api: ApiServer, resource: Resource, post: Post, patience: Patience = PATIENT) -> None:
         self._api = api
         self._resource = resource
         self._post = post
-        self._silence_s = silence_s
+        self._patience = patience
         self._version = ""  # where to resume; "": list first
         self._attempt = 0  # failures in a row
         self._stopping = threading.Event()
@@ -83,7 +98,7 @@ class KindWatch:
             except ApiError as error:
                 if not self._stopping.is_set():
                     self._note_failure(error)
-                    self._stopping.wait(next_delay(self._attempt, random.random()))  # noqa: S311  # spreads load
+                    self._stopping.wait(self._patience.delay(self._attempt))
 
     def _list(self) -> None:
         """Post one complete list. An expired continue token is a failure like any other: the list begins again."""
@@ -111,7 +126,7 @@ class KindWatch:
         query = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         query |= {"resourceVersion": self._version, **self._selectors()}
         started_s = time.monotonic()
-        with self._api.open_stream(self._resource.path, query, self._silence_s) as stream:
+        with self._api.open_stream(self._resource.path, query, self._patience.silence_s) as stream:
             self._stream = stream
             if self._stopping.is_set():  # `stop` may have looked before there was a stream to shut
                 return
