@@ -30,6 +30,7 @@ LEFT_OUT: Mapping[LeftOut, str] = {
     LeftOut.OTHER_NODE: "on another node",
     LeftOut.OTHER_ZONE: "in another zone",
     LeftOut.HINTED_ELSEWHERE: "hinted for elsewhere",
+    LeftOut.NO_FRONTEND: "the port has no address of this kind",
 }
 
 SAME_NODE: Mapping[SameNodeWhy, str] = {

@@ -3,6 +3,7 @@
 What the loop knows it adds here as it happens; what the kernel counts is read when somebody asks (`KernelCollector`).
 """
 
+import time
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -13,11 +14,11 @@ from prometheus_client.registry import Collector
 
 from endpointslice.snapshot import Snapshot
 from endpointslice.topology import Tier
-from endpointslice.types import Family, ServiceName
+from endpointslice.types import Family
 from proxy.kernel.change import Counters
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.fragments import Label, Labels
-from proxy.planner.planner import NoLocal
+from proxy.planner.totals import NoLocal, PolicyKind
 
 _SYNC_BUCKETS = tuple(0.001 * 2**step for step in range(15))  # kube-proxy's: 15 from 1 ms, doubling
 _PROGRAMMING_BUCKETS = (  # kube-proxy's, with four below for a proxy that is done in milliseconds
@@ -76,6 +77,7 @@ SYNC_FAILURES = Counter(
 FOREIGN_CHANGES = Counter("closeby_foreign_changes", "Times that another program changed our tables.")
 LOOP_ERRORS = Counter("closeby_loop_errors", "Errors of the loop that were not expected; each has a trace in the log.")
 ELEMENTS_WRITTEN = Counter("closeby_elements_written", "Elements that were changed in the kernel.", ["verb"])
+_SCRAPE_PAUSES_S = (0.001, 0.005, 0.02, 0.1, 0.0)  # between tries; the last state is shown as it is
 # The maps whose elements count new connections.
 COUNTED_SETS = tuple(
     SetId(family, name)
@@ -100,9 +102,9 @@ class Published(NamedTuple):
     snapshot: Snapshot
     labels: Labels
     totals: Mapping[Label, int]  # connections of counters that are gone
-    tiers: Mapping[ServiceName, Mapping[Tier, int]]  # endpoints in use for the ClusterIP, by Service
-    no_local: Mapping[ServiceName, tuple[NoLocal, ...]]  # ports that a Local policy leaves without endpoints here
-    generation: int  # grows with every commit
+    tiers: Mapping[Tier, int]  # endpoints in use for the ClusterIPs
+    no_local: Mapping[NoLocal, int]  # ports that a Local policy leaves without endpoints here
+    writing: bool = False  # a change is on its way: what the kernel counts may fit neither this state nor the next
 
 
 class KernelCollector(Collector):
@@ -117,12 +119,13 @@ class KernelCollector(Collector):
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """The families below; a commit between the two reads is seen by its generation, and read again."""
-        for _ in range(5):
+        """The families below, of one state: if a change was written while the counters were read, read them again."""
+        for pause_s in _SCRAPE_PAUSES_S:
             state = self._published()
             counters = self._count()
-            if self._published().generation == state.generation:
+            if not state.writing and self._published() is state:
                 break
+            time.sleep(pause_s)
         yield render_connections(state, counters)
         yield render_tiers(state)
         yield render_no_local(state)
@@ -149,11 +152,8 @@ def render_connections(state: Published, counters: Counters) -> Metric:
 def render_tiers(state: Published) -> Metric:
     """Endpoints in use by tier."""
     family = GaugeMetricFamily("closeby_endpoints", "Endpoints that ClusterIP traffic uses here.", labels=["tier"])
-    totals: Tally[Tier] = Tally(dict.fromkeys(Tier, 0))
-    for tiers in list(state.tiers.values()):
-        totals.update(tiers)
-    for tier, count in totals.items():
-        family.add_metric([tier.value], count)
+    for tier in Tier:
+        family.add_metric([tier.value], state.tiers.get(tier, 0))
     return family
 
 
@@ -164,10 +164,9 @@ def render_no_local(state: Published) -> Metric:
         "Service ports with a Local policy and no local endpoint.",
         labels=["ip_family", "traffic_policy"],
     )
-    totals = Tally(port for ports in list(state.no_local.values()) for port in ports)
     for ip_family in FAMILIES:
-        for policy in ("internal", "external"):
-            family.add_metric([ip_family.value, policy], totals[NoLocal(policy, ip_family)])
+        for policy in PolicyKind:
+            family.add_metric([ip_family.value, policy.value], state.no_local.get(NoLocal(policy, ip_family), 0))
     return family
 
 

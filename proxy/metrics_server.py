@@ -13,7 +13,7 @@ PROXY_MODE = b"nftables"  # tools that ask kube-proxy for its mode look for this
 
 
 class _Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:  # noqa: N802 (the base class's word)
+    def do_GET(self) -> None:
         match self.path.partition("?")[0]:
             case "/metrics":
                 self._answer(200, CONTENT_TYPE_LATEST, generate_latest(REGISTRY))
@@ -22,7 +22,9 @@ class _Handler(BaseHTTPRequestHandler):
             case "/proxyMode":
                 self._answer(200, "text/plain", PROXY_MODE)
             case path:
-                self._answer(404, "text/plain", f"{path}: no such page; try /metrics, /healthz or /proxyMode\n".encode())
+                self._answer(
+                    404, "text/plain", f"{path}: no such page; try /metrics, /healthz or /proxyMode\n".encode()
+                )
 
     def _answer(self, code: int, kind: str, data: bytes) -> None:
         self.send_response(code)

@@ -132,5 +132,7 @@ def lost_frontends(plan: ServicePlan) -> Iterable[SkippedReport]:
     """The frontends that another Service has."""
     for port in plan.ports:
         for lost in port.lost:
-            where = f"{lost.frontend.kind.value} {lost.frontend.ip or '*'}:{lost.frontend.port}/{port.port.protocol.value}"
+            where = (
+                f"{lost.frontend.kind.value} {lost.frontend.ip or '*'}:{lost.frontend.port}/{port.port.protocol.value}"
+            )
             yield SkippedReport(f"Service {plan.service.name} {where}", "frontend-taken", f"{lost.winner} has it")

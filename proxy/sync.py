@@ -8,15 +8,16 @@ import gc
 import queue
 import time
 from collections import Counter as Tally
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 import structlog
 
 from endpointslice.snapshot import EMPTY, Changed, Listed, Snapshot, Touched, apply_events
-from endpointslice.types import IP, Kind, Slice
+from endpointslice.types import IP, Kind
 from proxy import metrics
+from proxy.events import Batch, count_changes, merge_touched, new_skipped, new_triggers
 from proxy.health import Health
 from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError
 from proxy.kernel.ruleset import SetId
@@ -31,6 +32,7 @@ log = structlog.get_logger()
 
 FOREIGN_GAP_S = 0.2  # a program that keeps editing our tables is answered at most this often
 _YOUNG_OBJECTS = 50_000  # objects before the youngest generation is collected: fewer pauses, some MB more
+_MOST_MESSAGES = 10_000  # that are handled before it is looked whether a sync is due
 
 
 class Kernel(Protocol):
@@ -52,7 +54,7 @@ class Kernel(Protocol):
 class Events(NamedTuple):
     """From a source."""
 
-    batch: tuple[Changed | Listed, ...]
+    batch: Batch
 
 
 class HostAddresses(NamedTuple):
@@ -94,15 +96,14 @@ class Loop:
         self._started = datetime.now(UTC)
         self._updated = self._started
         self._synced = False
-        self._asked: set[str] = set()
-        self.published = Published(EMPTY, {}, {}, {}, {}, 0)
+        self.published = Published(EMPTY, {}, {}, {}, {})
 
     def run(self) -> None:
-        """Work until Stop; an error that isn't expected is logged with its trace, counted, and the kernel read back."""
-        while True:
-            if not self._take(self._wait_s()):
-                return
-            if not self._due():
+        """Work until Stop; an error that isn't expected is logged with its trace, counted, and everything redone."""
+        gc.set_threshold(_YOUNG_OBJECTS, 20, 50)
+        while self._take(self._wait_s()):
+            due_s = self._due_s()
+            if due_s is None or due_s > time.monotonic():
                 continue
             try:
                 self._sync()
@@ -111,57 +112,77 @@ class Loop:
             except Exception:
                 log.exception("loop_failed")
                 metrics.LOOP_ERRORS.inc()
+                self.planner = Planner(self._settings)  # the old one may have stopped half way
                 self._refused("an error of ours")
 
-    def _wait_s(self) -> float | None:
-        """Seconds until there is something to do without a message; None: nothing."""
+    def _due_s(self) -> float | None:
+        """When to sync, if no message comes; None: there is nothing to do."""
         if self._missing:
             return None
-        now = time.monotonic()
-        times = [self.planner.next_hold_s()]
-        if self._waiting_since_s is not None:
-            times.append(max(next_sync_s(self._pacing, self._last), self._not_before_s))
-        waits = [max(0.0, at - now) for at in times if at is not None]
-        return min(waits, default=None)
+        wanted_s = self._waiting_since_s
+        if wanted_s is None:
+            wanted_s = self.planner.next_hold_s()
+        if wanted_s is None:
+            return None
+        return max(wanted_s, next_sync_s(self._pacing, self._last), self._not_before_s)
+
+    def _wait_s(self) -> float | None:
+        due_s = self._due_s()
+        return None if due_s is None else max(0.0, due_s - time.monotonic())
 
     def _take(self, wait_s: float | None) -> bool:
-        """Handle every message that is there, waiting for the first; False after Stop."""
-        try:
-            message = self.inbox.get(timeout=wait_s)
-            while True:
-                if isinstance(message, Stop):
+        """Handle every message that is there, waiting for the first; False after Stop. All events are one batch."""
+        batch: list[Changed | Listed] = []
+        for message in self._messages(wait_s):
+            match message:
+                case Stop():
                     return False
-                self._handle(message)
-                message = self.inbox.get_nowait()
+                case Events(events):
+                    batch += events
+                case HostAddresses(addresses):
+                    if addresses != self._host:
+                        self._host = addresses
+                        self._queue()
+                case ForeignChange():
+                    self._doubt()
+        if batch:
+            self._apply(tuple(batch))
+        return True
+
+    def _messages(self, wait_s: float | None) -> Iterator[Message]:
+        try:
+            yield self.inbox.get(timeout=wait_s)
+            for _ in range(_MOST_MESSAGES):
+                yield self.inbox.get_nowait()
         except queue.Empty:
-            return True
+            pass
 
-    def _handle(self, message: Message) -> None:
-        match message:
-            case Events(batch):
-                self._apply(batch)
-            case HostAddresses(addresses):
-                if addresses != self._host:
-                    self._host = addresses
-                    self._queue()
-            case ForeignChange():
-                metrics.FOREIGN_CHANGES.inc()
-                log.warning("foreign_change_seen")
-                self._installed = None
-                self._not_before_s = max(self._not_before_s, self._last.finished_s + FOREIGN_GAP_S)
-                self._queue()
+    def _doubt(self) -> None:
+        metrics.FOREIGN_CHANGES.inc()
+        if self._installed is not None:
+            log.warning("foreign_change_seen")
+        self._installed = None
+        self._not_before_s = self._last.finished_s + FOREIGN_GAP_S
+        self._queue()
 
-    def _apply(self, batch: tuple[Changed | Listed, ...]) -> None:
+    def _apply(self, batch: Batch) -> None:
         before = self._snapshot
         self._snapshot, touched = apply_events(before, batch)
+        self.published = self.published._replace(snapshot=self._snapshot)
         for event in batch:
             if isinstance(event, Listed):
                 self._missing.discard(event.kind)
-        _log_skipped(before, self._snapshot, batch)
+        for skipped in new_skipped(before, self._snapshot, batch):
+            log.info("object_skipped", object=skipped.object, why=skipped.reason, detail=skipped.detail)
         if touched == NOTHING and self._synced:
             return
-        _count_changes(batch)
-        self._triggers.extend(_new_triggers(before, batch, self._started))
+        changes = count_changes(batch)
+        for family in metrics.FAMILIES:
+            metrics.ENDPOINT_CHANGES.labels(family).inc(changes[Kind.ENDPOINT_SLICE])
+            metrics.SERVICE_CHANGES.labels(family).inc(changes[Kind.SERVICE])
+            metrics.ENDPOINT_CHANGES_PENDING.labels(family).inc(changes[Kind.ENDPOINT_SLICE])
+            metrics.SERVICE_CHANGES_PENDING.labels(family).inc(changes[Kind.SERVICE])
+        self._triggers.extend(new_triggers(before, batch, self._started))
         self._touched = merge_touched(self._touched, touched)
         self._queue()
 
@@ -171,24 +192,15 @@ class Loop:
         for family in metrics.FAMILIES:
             metrics.LAST_QUEUED.labels(family).set_to_current_time()
 
-    def _due(self) -> bool:
-        if self._missing:
-            return False
-        now = time.monotonic()
-        hold_s = self.planner.next_hold_s()
-        if hold_s is not None and hold_s <= now:
-            self._queue()
-        waiting = self._waiting_since_s is not None
-        return waiting and now >= max(next_sync_s(self._pacing, self._last), self._not_before_s)
-
     def _sync(self) -> None:
         started = time.monotonic()
         full = self._installed is None
         installed = self._kernel.read() if self._installed is None else self._installed
         held = installed.elements if installed is not None else {}
-        touched, self._touched = self._touched, NOTHING
-        self.planner.update(self._snapshot, touched, Moment(held, self._host, started))
-        self._request_pods()
+        self.planner.update(self._snapshot, self._touched, Moment(held, self._host, started))
+        self._touched = NOTHING
+        for pod in self.planner.wanted_pods:
+            self._source.request_pod(pod, "")
         added, deleted, counters = self._write(installed, full=full)
         self._finish(counters)
         took_s = time.monotonic() - started
@@ -205,9 +217,10 @@ class Loop:
     def _write(self, installed: Installed | None, *, full: bool) -> tuple[int, int, Counters]:
         """Bring the kernel to the desired elements; how many were added and deleted, and counts that ended."""
         desired = self.planner.desired
+        self.published = self.published._replace(writing=True)
         if installed is None:
-            log.info("table_installed")
             self._installed = self._kernel.install(desired.elements)
+            log.info("table_installed")
             added = sum(map(len, desired.elements.values()))
             metrics.ELEMENTS_WRITTEN.labels("add").inc(added)
             return added, 0, {}
@@ -241,28 +254,27 @@ class Loop:
         self._triggers.clear()
 
     def _publish(self, ended: Counters) -> None:
-        before = self.published
-        totals = Tally[Label](before.totals)
-        for key, packets in ended.items():
-            if (label := self.planner.desired.counted(key)) is not None:
-                totals[label] += packets
-        labels = self.planner.desired.labels
+        planner = self.planner
+        totals = self.published.totals
+        if ended:
+            sums = Tally[Label](totals)
+            for key, packets in ended.items():
+                if (label := planner.desired.counted(key)) is not None:
+                    sums[label] += packets
+            totals = {label: count for label, count in sums.items() if label.service in self._snapshot.services}
         self.published = Published(
-            self._snapshot, labels, totals, self.planner.tiers, self.planner.no_local, before.generation + 1
+            self._snapshot, planner.desired.labels, totals, dict(planner.tiers.sums), dict(planner.no_local.sums)
         )
 
     def _refused(self, reason: str) -> None:
         for family in metrics.FAMILIES:
             metrics.SYNC_FAILURES.labels(family).inc()
         self._installed = None
+        self.published = self.published._replace(writing=False)
         self._last = LastSync(time.monotonic(), self._last.failures + 1)
         log.error(
             "sync_failed", why=reason, retry_s=round(next_sync_s(self._pacing, self._last) - self._last.finished_s, 2)
         )
-
-    def _request_pods(self) -> None:
-        for pod in self.planner.wanted_pods:
-            self._source.request_pod(pod, "")
 
     def health(self) -> Health:
         """For /healthz; called by other threads."""
@@ -282,57 +294,3 @@ def settle_memory() -> None:
     """Tell the collector that what is there now stays: a pass over everything would be a pause in later syncs."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_YOUNG_OBJECTS, 20, 50)
-
-
-def merge_touched(a: Touched, b: Touched) -> Touched:
-    """All that either names."""
-    return Touched(
-        services=a.services | b.services,
-        nodes=a.nodes | b.nodes,
-        daemon_sets=a.daemon_sets | b.daemon_sets,
-        pods=a.pods | b.pods,
-        service_cidrs=a.service_cidrs or b.service_cidrs,
-    )
-
-
-def _changes(batch: Iterable[Changed | Listed]) -> Iterable[Changed]:
-    for event in batch:
-        if isinstance(event, Listed):
-            yield from event.objects
-        else:
-            yield event
-
-
-def _count_changes(batch: Iterable[Changed | Listed]) -> None:
-    kinds = Tally(change.kind for change in _changes(batch))
-    for family in metrics.FAMILIES:
-        metrics.ENDPOINT_CHANGES.labels(family).inc(kinds[Kind.ENDPOINT_SLICE])
-        metrics.SERVICE_CHANGES.labels(family).inc(kinds[Kind.SERVICE])
-        metrics.ENDPOINT_CHANGES_PENDING.labels(family).inc(kinds[Kind.ENDPOINT_SLICE])
-        metrics.SERVICE_CHANGES_PENDING.labels(family).inc(kinds[Kind.SERVICE])
-
-
-def _new_triggers(before: Snapshot, batch: Iterable[Changed | Listed], started: datetime) -> Iterable[datetime]:
-    """When the pods behind changed slices changed, as the slice controller noted; not those before our start."""
-    for change in _changes(batch):
-        piece = change.object
-        if not isinstance(piece, Slice) or not piece.triggered:
-            continue
-        held = before.slices.get(piece.service, {}).get(piece.name)
-        if held is not None and held.triggered == piece.triggered:
-            continue
-        try:
-            at = datetime.fromisoformat(piece.triggered)
-        except ValueError:
-            continue
-        if at.tzinfo is not None and at >= started:
-            yield at
-
-
-def _log_skipped(before: Snapshot, after: Snapshot, batch: Iterable[Changed | Listed]) -> None:
-    for change in _changes(batch):
-        key = (change.kind, change.name)
-        if after.skipped.get(key) != before.skipped.get(key):
-            for skipped in after.skipped.get(key, ()):
-                log.info("object_skipped", object=skipped.object, why=skipped.reason, detail=skipped.detail)

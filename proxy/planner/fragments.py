@@ -1,27 +1,18 @@
 """The elements of one Service, and those of the node itself."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from endpointslice.addresses import family_of, pack_ip
 from endpointslice.topology import Decision, Tier, Verdict, keeps_local
-from endpointslice.types import CIDR, IP, Endpoint, Family, NodeName, ServiceName
+from endpointslice.types import CIDR, IP, Family, NodeName, ServiceName
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.frontends import Frontend, FrontendKind
-from proxy.planner.keys import pack_index, pack_node_port, pack_range, pack_target, pack_vip
+from proxy.planner.keys import pack_indexes, pack_node_port, pack_range, pack_target, pack_vip
 from proxy.planner.plan import PortPlan, ServicePlan
 from proxy.planner.slots import assign_slots, held_slots
 
-
-class Element(NamedTuple):
-    """One element of one set or map."""
-
-    set_id: SetId
-    key: bytes
-    data: bytes
-
-
-Fragment = tuple[Element, ...]
+Fragment = Mapping[SetId, Mapping[bytes, bytes]]  # the elements of one owner
 
 
 class Label(NamedTuple):
@@ -40,16 +31,48 @@ class Route(NamedTuple):
 
     ports: SetName
     endpoints: SetName
-    chains: str
+    goto: bytes
 
 
-VIP = Route(SetName.SERVICE_PORTS, SetName.ENDPOINTS, "pick")
-VIP_HERE = Route(SetName.LOCAL_SOURCE_PORTS, SetName.LOCAL_SOURCE_ENDPOINTS, "local_source_pick")
-NODE_PORT = Route(SetName.NODE_PORTS, SetName.NODE_PORT_ENDPOINTS, "node_port_pick")
-NODE_PORT_HERE = Route(
-    SetName.LOCAL_SOURCE_NODE_PORTS, SetName.LOCAL_SOURCE_NODE_PORT_ENDPOINTS, "local_source_node_port_pick"
+class _Sets(NamedTuple):
+    """The sets that a kind of frontend has its elements in."""
+
+    route: Route
+    route_here: Route  # for this node's own traffic, under externalTrafficPolicy Local
+    refused: SetName
+    masquerade: SetName
+    masquerade_host: SetName
+
+
+_VIP_SETS = _Sets(
+    Route(SetName.SERVICE_PORTS, SetName.ENDPOINTS, b"goto pick"),
+    Route(SetName.LOCAL_SOURCE_PORTS, SetName.LOCAL_SOURCE_ENDPOINTS, b"goto local_source_pick"),
+    SetName.NO_ENDPOINT_PORTS,
+    SetName.MASQUERADE_PORTS,
+    SetName.HOST_MASQUERADE_PORTS,
 )
+_NODE_PORT_SETS = _Sets(
+    Route(SetName.NODE_PORTS, SetName.NODE_PORT_ENDPOINTS, b"goto node_port_pick"),
+    Route(
+        SetName.LOCAL_SOURCE_NODE_PORTS,
+        SetName.LOCAL_SOURCE_NODE_PORT_ENDPOINTS,
+        b"goto local_source_node_port_pick",
+    ),
+    SetName.NO_ENDPOINT_NODE_PORTS,
+    SetName.MASQUERADE_NODE_PORTS,
+    SetName.HOST_MASQUERADE_NODE_PORTS,
+)
+_SET_IDS = {family: {name: SetId(family, name) for name in SetName} for family in Family}
 _REFUSALS = {Verdict.REJECT: b"goto refuse", Verdict.DROP: b"drop"}
+
+
+class Rendered(NamedTuple):
+    """What one owner wants in the kernel."""
+
+    owner: str
+    elements: Fragment
+    labels: Labels
+
 
 Held = Mapping[SetId, Mapping[bytes, bytes]]  # what the kernel holds: indexes stay where they are
 
@@ -61,58 +84,56 @@ class _Writer:
         self.plan = plan
         self.node = node
         self.held = held
-        self.elements: dict[tuple[SetId, bytes], bytes] = {}
+        self.sets: dict[SetId, dict[bytes, bytes]] = {}
         self.labels: Labels = {}
+        self._targets: dict[int, list[bytes]] = {}  # by identity of the decision, which frontends share
 
     def put(self, family: Family, name: SetName, key: bytes, data: bytes = b"") -> None:
-        self.elements[SetId(family, name), key] = data
+        self.sets.setdefault(_SET_IDS[family][name], {})[key] = data
 
     def put_port(self, port: PortPlan) -> None:
-        targets = {id(decision): _pack_targets(decision) for decision in _decisions(port)}
         for plan in port.frontends:
-            self.put_frontend(port, plan.frontend, targets)
-        for endpoint in {e.ip: e for decision in _decisions(port) for e in decision.choice.endpoints}.values():
-            # Without a nodeName an endpoint may be on this node, and a pod must reach itself through its Service.
-            if endpoint.node is None or endpoint.node == self.node:
-                address = pack_ip(endpoint.ip)
-                self.put(port.family, SetName.HAIRPIN, address + address)
+            self.put_frontend(port, plan.frontend)
+        for decision in {id(d): d for d in _decisions(port)}.values():
+            for endpoint in decision.choice.endpoints:
+                # Without a nodeName an endpoint may be on this node, and a pod must reach itself through its Service.
+                if endpoint.node is None or endpoint.node == self.node:
+                    self.put(port.family, SetName.HAIRPIN, pack_ip(endpoint.ip) * 2)
 
-    def put_frontend(self, port: PortPlan, frontend: Frontend, targets: Mapping[int, list[bytes]]) -> None:
-        family = port.family
+    def put_frontend(self, port: PortPlan, frontend: Frontend) -> None:
         if frontend.ip is None:
-            key = pack_node_port(frontend.protocol, frontend.port)
-            routes, refused = (NODE_PORT, NODE_PORT_HERE), SetName.NO_ENDPOINT_NODE_PORTS
-            masquerade, masquerade_host = SetName.MASQUERADE_NODE_PORTS, SetName.HOST_MASQUERADE_NODE_PORTS
+            self.put_answers(port, frontend, _NODE_PORT_SETS, pack_node_port(frontend.protocol, frontend.port))
         else:
-            key = pack_vip(frontend.ip, frontend.protocol, frontend.port)
-            routes, refused = (VIP, VIP_HERE), SetName.NO_ENDPOINT_PORTS
-            masquerade, masquerade_host = SetName.MASQUERADE_PORTS, SetName.HOST_MASQUERADE_PORTS
+            self.put_answers(port, frontend, _VIP_SETS, pack_vip(frontend.ip, frontend.protocol, frontend.port))
+
+    def put_answers(self, port: PortPlan, frontend: Frontend, sets: _Sets, key: bytes) -> None:
         is_cluster_ip = frontend.kind is FrontendKind.CLUSTER_IP
         decision = port.choice.cluster_ip if is_cluster_ip else port.choice.external
-        if is_cluster_ip and frontend.ip is not None:
-            self.put(family, SetName.CLUSTER_IPS, pack_ip(frontend.ip))
         if decision.verdict is Verdict.DNAT:
-            self.put_dnat(port, routes[0], key, (decision, targets[id(decision)]))
+            self.put_dnat(port, sets.route, key, decision)
         else:
-            self.put(family, refused, key, _REFUSALS[decision.verdict])
+            self.put(port.family, sets.refused, key, _REFUSALS[decision.verdict])
         if is_cluster_ip:
-            return
-        here = port.choice.short_circuit
-        if not keeps_local(self.plan.service):
+            if frontend.ip is not None:
+                self.put(port.family, SetName.CLUSTER_IPS, pack_ip(frontend.ip))
+        elif not keeps_local(self.plan.service):
             if decision.verdict is Verdict.DNAT:
-                self.put(family, masquerade, key)
-        elif here.verdict is Verdict.DNAT:
-            self.put_dnat(port, routes[1], key, (here, targets[id(here)]))
-            self.put(family, masquerade_host, key)
+                self.put(port.family, sets.masquerade, key)
+        elif port.choice.short_circuit.verdict is Verdict.DNAT:
+            self.put_dnat(port, sets.route_here, key, port.choice.short_circuit)
+            self.put(port.family, sets.masquerade_host, key)
 
-    def put_dnat(self, port: PortPlan, route: Route, key: bytes, where: tuple[Decision, list[bytes]]) -> None:
-        decision, wanted = where
-        set_id = SetId(port.family, route.endpoints)
-        targets = assign_slots(held_slots(self.held.get(set_id, {}), key), wanted)
-        for index, target in enumerate(targets):
-            self.elements[set_id, key + pack_index(index)] = target
-        ports = SetId(port.family, route.ports)
-        self.elements[ports, key] = b"goto %s_%d" % (route.chains.encode(), len(targets))
+    def put_dnat(self, port: PortPlan, route: Route, key: bytes, decision: Decision) -> None:
+        ids = _SET_IDS[port.family]
+        wanted = self._targets.get(id(decision))
+        if wanted is None:
+            wanted = [pack_target(endpoint.ip, endpoint.port) for endpoint in decision.choice.endpoints]
+            self._targets[id(decision)] = wanted
+        targets = assign_slots(held_slots(self.held.get(ids[route.endpoints], {}), key), wanted)
+        keys = pack_indexes(key, len(targets))
+        self.sets.setdefault(ids[route.endpoints], {}).update(zip(keys, targets, strict=True))
+        ports = ids[route.ports]
+        self.sets.setdefault(ports, {})[key] = b"%s_%d" % (route.goto, len(targets))
         self.labels[ports, key] = Label(self.plan.service.name, port.port.name, decision.choice.tier)
 
 
@@ -120,16 +141,12 @@ def _decisions(port: PortPlan) -> tuple[Decision, Decision, Decision]:
     return port.choice.cluster_ip, port.choice.external, port.choice.short_circuit
 
 
-def _pack_targets(decision: Decision) -> list[bytes]:
-    return [pack_target(endpoint.ip, endpoint.port) for endpoint in decision.choice.endpoints]
-
-
-def render_service(plan: ServicePlan, node: NodeName, held: Held) -> tuple[Fragment, Labels]:
+def render_service(plan: ServicePlan, node: NodeName, held: Held) -> Rendered:
     """The Service's elements, and what each counter of theirs counts; an endpoint that is held keeps its index."""
     writer = _Writer(plan, node, held)
     for port in plan.ports:
         writer.put_port(port)
-    return tuple(Element(set_id, key, data) for (set_id, key), data in writer.elements.items()), writer.labels
+    return Rendered(plan.service.name, writer.sets, writer.labels)
 
 
 class NodeRanges(NamedTuple):
@@ -143,24 +160,20 @@ class NodeRanges(NamedTuple):
 
 def render_node(ranges: NodeRanges, families: Iterable[Family]) -> Fragment:
     """The elements that belong to no Service."""
-    return tuple(element for family in families for element in _render_family(ranges, family))
-
-
-def _render_family(ranges: NodeRanges, family: Family) -> Iterator[Element]:
-    for address in sorted(ranges.addresses):
-        if family_of(address) is family:
-            yield Element(SetId(family, SetName.NODE_ADDRESSES), pack_ip(address), b"")
-    everywhere = CIDR("0.0.0.0/0" if family is Family.IPV4 else "::/0")
-    pods = _of_family(ranges.pods, family)
-    # Without a detector nobody's ClusterIP traffic is masqueraded; with masqueradeAll everybody's is.
-    keeping: tuple[CIDR, ...] = () if ranges.masquerade_all else pods or (everywhere,)
-    for name, cidrs in (
-        (SetName.LOCAL_PODS, pods),
-        (SetName.CLUSTER_IP_SOURCES, keeping),
-        (SetName.SERVICE_CIDRS, _of_family(ranges.service_cidrs, family)),
-    ):
-        for cidr in cidrs:
-            yield Element(SetId(family, name), pack_range(cidr), b"")
+    fragment: dict[SetId, dict[bytes, bytes]] = {}
+    for family in families:
+        everywhere = CIDR("0.0.0.0/0" if family is Family.IPV4 else "::/0")
+        pods = _of_family(ranges.pods, family)
+        # Without a detector nobody's ClusterIP traffic is masqueraded; with masqueradeAll everybody's is.
+        keeping: tuple[CIDR, ...] = () if ranges.masquerade_all else pods or (everywhere,)
+        for name, keys in (
+            (SetName.NODE_ADDRESSES, [pack_ip(ip) for ip in sorted(ranges.addresses) if family_of(ip) is family]),
+            (SetName.LOCAL_PODS, map(pack_range, pods)),
+            (SetName.CLUSTER_IP_SOURCES, map(pack_range, keeping)),
+            (SetName.SERVICE_CIDRS, map(pack_range, _of_family(ranges.service_cidrs, family))),
+        ):
+            fragment[_SET_IDS[family][name]] = dict.fromkeys(keys, b"")
+    return fragment
 
 
 def _of_family(cidrs: Iterable[CIDR], family: Family) -> tuple[CIDR, ...]:
@@ -175,8 +188,3 @@ def _of_family(cidrs: Iterable[CIDR], family: Family) -> tuple[CIDR, ...]:
 def _last(cidr: CIDR) -> int:
     packed = pack_range(cidr)
     return int.from_bytes(packed[len(packed) // 2 :], "big")
-
-
-def local_endpoints(endpoints: Iterable[Endpoint], node: NodeName) -> tuple[Endpoint, ...]:
-    """The endpoints that are known to be on the node."""
-    return tuple(endpoint for endpoint in endpoints if endpoint.node == node)

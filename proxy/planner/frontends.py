@@ -1,6 +1,6 @@
 """The addresses and ports that clients use: what a Service port answers on, and who wins where two claim the same."""
 
-from collections.abc import Iterable
+from collections.abc import KeysView, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -76,11 +76,12 @@ def claim_key(frontend: Frontend) -> ClaimKey:
 def service_claims(service: Service) -> dict[ClaimKey, Claim]:
     """Every key that the Service claims; between two ports of one Service the first by name has it."""
     claims: dict[ClaimKey, Claim] = {}
+    created = service.created or "~"
     for family in service_families(service):
         for port in service.ports:
             for frontend in port_frontends(service, port, family):
                 rank = 0 if frontend.kind is FrontendKind.CLUSTER_IP else 1
-                claim = Claim(rank, service.created or "~", service.name, port.name)
+                claim = Claim(rank, created, service.name, port.name)
                 key = claim_key(frontend)
                 claims[key] = min(claim, claims.get(key, claim))
     return claims
@@ -90,33 +91,44 @@ class Claims:
     """Who claims which key; the winner depends on the claims only, never on their order."""
 
     def __init__(self) -> None:
-        self._by_key: dict[ClaimKey, tuple[Claim, ...]] = {}
-        self._by_service: dict[ServiceName, frozenset[ClaimKey]] = {}
+        self._winners: dict[ClaimKey, Claim] = {}
+        self._contested: dict[ClaimKey, frozenset[Claim]] = {}  # every claim, where there are several
+        self._by_service: dict[ServiceName, tuple[ClaimKey, ...]] = {}
 
-    def replace(self, service: ServiceName, claims: dict[ClaimKey, Claim]) -> frozenset[ServiceName]:
+    @property
+    def services(self) -> KeysView[ServiceName]:
+        """Those that claim anything."""
+        return self._by_service.keys()
+
+    def replace(self, service: ServiceName, claims: Mapping[ClaimKey, Claim]) -> frozenset[ServiceName]:
         """The other Services whose frontends may have changed hands."""
-        before = self._by_service.pop(service, frozenset())
         others: set[ServiceName] = set()
-        for key in before:
-            left = tuple(claim for claim in self._by_key[key] if claim.service != service)
-            others.update(claim.service for claim in left)
-            if left:
-                self._by_key[key] = left
-            else:
-                del self._by_key[key]
+        for key in self._by_service.pop(service, ()):
+            rivals = {claim for claim in self._contested.get(key, ()) if claim.service != service}
+            others.update(claim.service for claim in rivals)
+            self._settle(key, rivals)
         for key, claim in claims.items():
-            held = self._by_key.get(key, ())
-            others.update(other.service for other in held)
-            self._by_key[key] = (*held, claim) if held else (claim,)
+            if key in self._winners:
+                rivals = {*self._contested.get(key, (self._winners[key],))}
+                others.update(rival.service for rival in rivals)
+                self._settle(key, rivals | {claim})
+            else:
+                self._winners[key] = claim
         if claims:
-            self._by_service[service] = frozenset(claims)
+            self._by_service[service] = tuple(claims)
         return frozenset(others)
+
+    def _settle(self, key: ClaimKey, claims: set[Claim]) -> None:
+        """These are all that claim the key."""
+        if claims:
+            self._winners[key] = min(claims)
+        else:
+            del self._winners[key]
+        if len(claims) > 1:
+            self._contested[key] = frozenset(claims)
+        else:
+            self._contested.pop(key, None)
 
     def winner(self, key: ClaimKey) -> Claim:
         """The claim that has the key; the key must be claimed."""
-        held = self._by_key[key]
-        return held[0] if len(held) == 1 else min(held)
-
-    def contested(self, keys: Iterable[ClaimKey]) -> dict[ClaimKey, Claim]:
-        """Those of the keys that more than one Service claims, with the winner."""
-        return {key: min(held) for key in keys if len(held := self._by_key.get(key, ())) > 1}
+        return self._winners[key]

@@ -36,6 +36,12 @@ def pack_index(index: int) -> bytes:
     return _INDEXES[index] if index < len(_INDEXES) else _INDEX.pack(index)
 
 
+def pack_indexes(prefix: bytes, count: int) -> list[bytes]:
+    """The keys of a frontend's endpoints, by index."""
+    indexes = _INDEXES[:count] if count <= len(_INDEXES) else map(_INDEX.pack, range(count))
+    return [prefix + index for index in indexes]
+
+
 @lru_cache(maxsize=1024)
 def pack_range(cidr: CIDR) -> bytes:
     """First and last address of a network, the key of an interval."""

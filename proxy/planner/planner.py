@@ -1,19 +1,22 @@
 """The planner: touched names in, the desired elements kept up to date; only what was touched is planned again."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
-from endpointslice.daemonsets import Evidence, Hold, SameNode, judge_same_node
+from endpointslice.daemonsets import SAME_NODE_OFF, Evidence, Hold, judge_same_node
 from endpointslice.snapshot import EMPTY, Snapshot, Touched
-from endpointslice.topology import Place, Tier, Verdict, keeps_local
-from endpointslice.types import CIDR, IP, Family, Node, PodName, ServiceName, TrafficPolicy
+from endpointslice.topology import Place, Tier
+from endpointslice.types import IP, Family, Node, PodName, ServiceName
 from proxy.planner.desired import Desired
-from proxy.planner.fragments import Fragment, Held, Labels, NodeRanges, render_node, render_service
+from proxy.planner.fragments import Held, NodeRanges, Rendered, render_node, render_service
 from proxy.planner.frontends import Claims, service_claims
 from proxy.planner.node_ports import choose_node_addresses
 from proxy.planner.plan import Rules, ServicePlan, ServiceState, plan_service
 from proxy.planner.settings import Settings
+from proxy.planner.totals import NoLocal, Totals, count_no_local, count_tiers
+
+T = TypeVar("T")
 
 NODE_OWNER = ""  # the owner of the elements that belong to no Service
 NOTHING = Touched(frozenset(), frozenset(), frozenset(), frozenset(), service_cidrs=False)
@@ -27,13 +30,6 @@ class Moment(NamedTuple):
     now_s: float  # monotonic; for the 30 s hold of the same-node rule
 
 
-class NoLocal(NamedTuple):
-    """A Service port that a Local policy leaves without endpoints here."""
-
-    policy: str  # internal or external
-    family: Family
-
-
 class Planner:
     """Keeps the elements of one node in step with the Snapshot."""
 
@@ -41,12 +37,14 @@ class Planner:
         self.settings = settings
         self.families = tuple(families)
         self.desired = Desired()
-        self.tiers: dict[ServiceName, Mapping[Tier, int]] = {}
-        self.no_local: dict[ServiceName, tuple[NoLocal, ...]] = {}
+        self.tiers: Totals[Tier] = Totals()  # endpoints in use for the ClusterIP
+        self.no_local: Totals[NoLocal] = Totals()
         self._claims = Claims()
         self._rules = Rules(bool(settings.cluster_cidrs), settings.masquerade_all)
         self._snapshot = EMPTY
         self._place: Place | None = None  # None: nothing was planned yet
+        self._evidence = judge_by(settings, EMPTY)
+        self._ranges: NodeRanges | None = None
         self._holds: dict[ServiceName, Hold] = {}
         self._wanted: dict[ServiceName, PodName] = {}
 
@@ -60,21 +58,28 @@ class Planner:
         return min((hold.until_s for hold in self._holds.values() if hold.until_s is not None), default=None)
 
     def update(self, snapshot: Snapshot, touched: Touched, moment: Moment) -> None:
-        """Plan again what was touched, or everything if the node's own place changed."""
-        self._snapshot = snapshot
+        """Plan again what was touched, or everything if the node's own place changed.
+
+        If it raises, this planner is of no use any more: a new one plans everything.
+        """
+        before, self._snapshot = self._snapshot, snapshot
         node = snapshot.nodes.get(self.settings.node)
         place = Place(self.settings.node, node.zone if node is not None else None)
-        services = self._services_to_plan(touched, moment, everything=place != self._place)
+        everything = place != self._place
         self._place = place
-        fragments: dict[str, tuple[Fragment, Labels]] = {
-            name: self._render(name, moment) for name in self._claim(services)
-        }
-        fragments[NODE_OWNER] = (self._render_node(node, moment), {})
-        self.desired.replace(fragments)
+        self._evidence = judge_by(self.settings, snapshot)
+        services = self._claim(self._services_to_plan(touched, moment, everything=everything), before)
+        ranges = self._choose_ranges(node, moment)
+        if ranges == self._ranges:
+            self.desired.replace(services, self._render(services, moment))
+        else:
+            self._ranges = ranges
+            node_part = Rendered(NODE_OWNER, render_node(ranges, self.families), {})
+            self.desired.replace({NODE_OWNER, *services}, chain((node_part,), self._render(services, moment)))
 
     def _services_to_plan(self, touched: Touched, moment: Moment, *, everything: bool) -> set[ServiceName]:
         if everything:
-            return {*self._snapshot.services, *self.tiers}
+            return {*self._snapshot.services, *self._claims.services}
         services = set(touched.services)
         spaces = {name.partition("/")[0] for name in (*touched.daemon_sets, *touched.pods)}
         if spaces or touched.nodes:
@@ -88,22 +93,21 @@ class Planner:
         )
         return services
 
-    def _claim(self, services: set[ServiceName]) -> set[ServiceName]:
+    def _claim(self, services: set[ServiceName], before: Snapshot) -> set[ServiceName]:
         """The services, and those that won or lost a frontend to one of them."""
         others: set[ServiceName] = set()
         for name in services:
             service = self._snapshot.services.get(name)
-            others |= self._claims.replace(name, service_claims(service) if service is not None else {})
+            if service is not before.services.get(name):
+                others |= self._claims.replace(name, service_claims(service) if service is not None else {})
         return services | others
 
-    def _render(self, name: ServiceName, moment: Moment) -> tuple[Fragment, Labels]:
-        plan = self.plan(name, moment.now_s)
-        if plan is None:
-            for kept in (self.tiers, self.no_local, self._holds, self._wanted):
-                kept.pop(name, None)
-            return (), {}
-        self._remember(name, plan)
-        return render_service(plan, self.settings.node, moment.held)
+    def _render(self, services: Iterable[ServiceName], moment: Moment) -> Iterator[Rendered]:
+        for name in services:
+            plan = self.plan(name, moment.now_s)
+            self._remember(name, plan)
+            if plan is not None:
+                yield render_service(plan, self.settings.node, moment.held)
 
     def plan(self, name: ServiceName, now_s: float) -> ServicePlan | None:
         """The Service's plan as of the last update; None if there is no such Service."""
@@ -111,55 +115,37 @@ class Planner:
         if service is None:
             return None
         slices = tuple(self._snapshot.slices.get(name, {}).values())
-        same_node = judge_same_node(service, slices, self._evidence(), held=self._holds.get(name, Hold()), now_s=now_s)
+        same_node = judge_same_node(service, slices, self._evidence, held=self._holds.get(name, Hold()), now_s=now_s)
         place = self._place or Place(self.settings.node, None)
         return plan_service(ServiceState(service, slices, same_node), place, self._rules, self._claims)
 
-    def _evidence(self) -> Evidence:
-        snapshot = self._snapshot
-        ready = sum(node.ready for node in snapshot.nodes.values()) if len(snapshot.nodes) > 1 else None
-        return Evidence(self.settings.same_node, self.settings.node, snapshot.daemon_sets, snapshot.pods, ready)
+    def _remember(self, name: ServiceName, plan: ServicePlan | None) -> None:
+        same_node = plan.same_node if plan is not None else SAME_NODE_OFF
+        _keep(self._holds, name, same_node.hold if same_node.hold != Hold() else None)
+        _keep(self._wanted, name, same_node.wanted_pod)
+        self.tiers.replace(name, count_tiers(plan) if plan is not None else {})
+        self.no_local.replace(name, count_no_local(plan) if plan is not None else {})
 
-    def _remember(self, name: ServiceName, plan: ServicePlan) -> None:
-        _keep(self._holds, name, plan.same_node)
-        if plan.same_node.wanted_pod is not None:
-            self._wanted[name] = plan.same_node.wanted_pod
-        else:
-            self._wanted.pop(name, None)
-        tiers: Counter[Tier] = Counter()
-        no_local: list[NoLocal] = []
-        for port in plan.ports:
-            choice = port.choice.cluster_ip.choice
-            tiers[choice.tier] += len(choice.endpoints)
-            local = plan.service.internal_traffic_policy is TrafficPolicy.LOCAL
-            if local and port.choice.cluster_ip.verdict is Verdict.DROP:
-                no_local.append(NoLocal("internal", port.family))
-            if keeps_local(plan.service) and port.choice.external.verdict is Verdict.DROP:
-                no_local.append(NoLocal("external", port.family))
-        self.tiers[name] = dict(tiers)
-        if no_local:
-            self.no_local[name] = tuple(no_local)
-        else:
-            self.no_local.pop(name, None)
-
-    def _render_node(self, node: Node | None, moment: Moment) -> Fragment:
-        ranges: list[CIDR] = [cidr for entry in self._snapshot.service_cidrs.values() for cidr in entry.cidrs]
-        return render_node(
-            NodeRanges(
-                addresses=choose_node_addresses(self.settings.node_port_addresses, node, moment.host_addresses),
-                pods=self.settings.cluster_cidrs,
-                service_cidrs=tuple(ranges),
-                masquerade_all=self.settings.masquerade_all,
-            ),
-            self.families,
+    def _choose_ranges(self, node: Node | None, moment: Moment) -> NodeRanges:
+        return NodeRanges(
+            addresses=choose_node_addresses(self.settings.node_port_addresses, node, moment.host_addresses),
+            pods=self.settings.cluster_cidrs,
+            service_cidrs=tuple(cidr for entry in self._snapshot.service_cidrs.values() for cidr in entry.cidrs),
+            masquerade_all=self.settings.masquerade_all,
         )
 
 
-def _keep(holds: dict[ServiceName, Hold], name: ServiceName, same_node: SameNode) -> None:
-    if same_node.hold == Hold():
-        holds.pop(name, None)
+def _keep(table: dict[ServiceName, T], name: ServiceName, value: T | None) -> None:
+    if value is None:
+        table.pop(name, None)
     else:
-        holds[name] = same_node.hold
+        table[name] = value
+
+
+def judge_by(settings: Settings, snapshot: Snapshot) -> Evidence:
+    """What the same-node rule may look at; a source that shows no node but our own can't tell how many are Ready."""
+    ready = sum(node.ready for node in snapshot.nodes.values()) if len(snapshot.nodes) > 1 else None
+    return Evidence(settings.same_node, settings.node, snapshot.daemon_sets, snapshot.pods, ready)
 
 
 def plan_all(snapshot: Snapshot, settings: Settings) -> tuple[ServicePlan, ...]:
