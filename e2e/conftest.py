@@ -1,11 +1,14 @@
-"""What every story shares: the control-plane binary and one running control plane."""
+"""What every story shares: the control-plane binary, one running control plane, and one whole cluster."""
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from e2e.cluster.cluster import Cluster
+from e2e.cluster.space import Space
 from e2e.controlplane.build import BuildError, build
 from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.settings import Settings
@@ -29,3 +32,41 @@ def control_plane(controlplane_binary: Path, tmp_path_factory: pytest.TempPathFa
     settings = Settings(scheduler=True)
     with ControlPlane(controlplane_binary, tmp_path_factory.mktemp("control-plane"), settings) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def built_cluster(controlplane_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Four nodes with their daemons, and a control plane of their own: stories stop it, and compact its history."""
+    with Cluster(controlplane_binary, tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(built_cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster, whole at the beginning and at the end of each story."""
+    yield built_cluster
+    built_cluster.restore()
+    for daemon in built_cluster.daemons.values():
+        assert daemon.events("loop_failed") == []
+
+
+@pytest.fixture
+def space(cluster: Cluster) -> Iterator[Space]:
+    """A Kubernetes namespace of the story's own."""
+    made = Space(cluster, f"story-{next(_STORIES)}")
+    yield made
+    cluster.restore()
+    made.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A story that failed on the cluster leaves evidence in a folder, and says where."""
+    report = yield
+    failed_on = getattr(item, "funcargs", {}).get("cluster")
+    if report.when == "call" and report.failed and isinstance(failed_on, Cluster):
+        report.sections.append(("evidence", str(failed_on.write_evidence(item.name))))
+    return report
+
+
+_STORIES = itertools.count(1)
