@@ -10,6 +10,7 @@ from rich.console import Console
 
 from e2e.demo.acts import ACTS
 from e2e.demo.cast import client_pod
+from e2e.demo.manifests import file_of
 from e2e.demo.shop import EVERYWHERE, NODES, PODS
 from e2e.demo.stage import Stage
 from e2e.demo.tables import Moved, show_change, show_result, show_service, show_world
@@ -64,11 +65,11 @@ def show_everyone(stage: Stage, console: Console, score: Score) -> None:
     console.print(
         "The promise is what `closeby plan` says of the node beforehand: how close the endpoints are, by what rule.\n"
     )
-    for offer in stage.cast.offers:
+    for number, offer in enumerate(stage.cast.offers):
         rows = stage.ask_everyone(offer)
         for row in rows:
             score.add(kept=not row.complaints)
-        console.print(show_service(offer, rows))
+        console.print(show_service(offer, rows, headed=number == 0))
 
 
 def show_changes(stage: Stage, console: Console, score: Score) -> None:
@@ -78,13 +79,14 @@ def show_changes(stage: Stage, console: Console, score: Score) -> None:
         "Each stream connects anew every 4 ms. First new, last old: how long after the manifest's write the first\n"
         "connection went by the new plan, and the last by the old. Failed: no answer, though both plans promise one.\n"
     )
-    for act in ACTS:
+    for number, act in enumerate(ACTS):
         moved = stage.perform(act)
         _score_moved(moved, score)
-        console.print(show_change(moved, act.title))
+        console.print(show_change(moved, act.title, headed=number == 0))
     moved = stage.misspell(_MISSPELT, ("east-1", "west-1"))
     _score_moved(moved, score)
-    console.print(show_change(moved, f"Somebody saves {_MISSPELT.replace('/', '-')}.yaml with a typo, and mends it"))
+    title = f"Somebody saves {file_of(_MISSPELT)} with a typo, and mends it"
+    console.print(show_change(moved, title, headed=False))
     said = [event for event in stage.daemons["east-1"].log_events() if event.get("event") == "manifest_broken"]
     score.add(kept=bool(said))
     for event in said[-1:]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich import box
+from rich.console import Group
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
@@ -24,6 +25,7 @@ _TIERS = {
     "draining": "magenta",
     "none": "red",
 }
+_SHOWN_COMPLAINTS = 5
 _ENDS = {"refused": "refused", "timed-out": "no answer", "unreachable": "unreachable", "broken": "broken off"}
 
 
@@ -46,50 +48,58 @@ class Asked:
         self.complaints: list[str] = []
 
 
-def show_service(offer: Offer, rows: Iterable[Asked]) -> Table:
-    """Who asked, what was promised, who answered, and whom the servers saw."""
+def show_service(offer: Offer, rows: Iterable[Asked], *, headed: bool) -> Group:
+    """Who asked, what was promised, who answered, and whom the servers saw; `headed`: with the columns' names."""
     ports = ", ".join(f"{port.protocol} {port.node_port or port.port}" for port in offer.ports)
     families = "IPv4 and IPv6" if len(offer.cluster_ips) > 1 else "IPv4"
     title = f"[bold]{offer.name}[/]  {escape(offer.shows)}  [dim]({ports}, {families})[/]"
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="", expand=True)
-    table.add_column("who asks", no_wrap=True, min_width=23)
-    table.add_column("promised", ratio=5)
-    table.add_column("answers, by pod", ratio=8)
-    table.add_column("the server saw", ratio=5)
-    table.add_column("kept", min_width=4, max_width=30)
+    table = _open_table(headed=headed)
+    table.add_column("who asks", width=23)
+    table.add_column("promised: tier and rule", ratio=5)
+    table.add_column("answers, by pod", ratio=6)
+    table.add_column("the server saw", width=28)
+    table.add_column("kept", width=4)
+    complaints = []
     for row in rows:
         table.add_row(
             row.visit.who,
             _show_promise(row.promise, with_reason=True),
             _show_answers(row.tallies),
             _show_sources(row),
-            _show_verdict(row.complaints),
+            _show_kept(row.complaints),
         )
-    return table
+        complaints += _show_complaints(row.visit.who, row.complaints)
+    return Group(title, table, *complaints, "")
 
 
-def show_change(rows: Sequence[Moved], title: str) -> Table:
-    """Where traffic went before and after, and how long the change took."""
-    table = Table(
-        box=box.SIMPLE_HEAD, title=f"[bold]{escape(title)}[/]", title_justify="left", title_style="", expand=True
-    )
-    table.add_column("traffic", no_wrap=True)
+def show_change(rows: Sequence[Moved], title: str, *, headed: bool) -> Group:
+    """Where traffic went before and after, and how long the change took; `headed`: with the columns' names."""
+    table = _open_table(headed=headed)
+    table.add_column("traffic", width=28)
     table.add_column("before", ratio=1)
     table.add_column("after", ratio=1)
     for heading in ("first new", "last old", "failed"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("kept", min_width=4, max_width=30)
+        table.add_column(heading, justify="right", width=len(heading))
+    table.add_column("kept", width=4)
+    complaints = []
     for visit, (old, new), change in rows:
+        traffic = f"{visit.service.partition('/')[2]} from {visit.who}"
         table.add_row(
-            f"{visit.service.partition('/')[2]} from {visit.who}",
+            traffic,
             f"{_show_promise(old)} {_show_counts(change.before)}",
             f"{_show_promise(new)} {_show_counts(change.after)}",
             _show_ms(change.first_new_s),
             _show_ms(change.last_old_s),
             str(change.failed),
-            _show_verdict(change.complaints),
+            _show_kept(change.complaints),
         )
-    return table
+        complaints += _show_complaints(traffic, change.complaints)
+    return Group(f"[bold]{escape(title)}[/]", table, *complaints, "")
+
+
+def _open_table(*, headed: bool) -> Table:
+    """A table whose columns stand below those of the tables before it."""
+    return Table(box=None, expand=True, show_header=headed, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
 
 
 def show_result(promises: int, broken: int, connections: int, took_s: float, changes_s: Sequence[float]) -> Panel:
@@ -143,11 +153,14 @@ def _show_ips(ips: Iterable[str]) -> str:
     return ", ".join(ipv4 or ordered) + (" + IPv6" if ipv4 and len(ipv4) < len(ordered) else "")
 
 
-def _show_verdict(complaints: Sequence[str]) -> str:
-    if not complaints:
-        return "[green]yes[/]"
-    more = f" (+{len(complaints) - 3})" if len(complaints) > 3 else ""
-    return f"[bold red]NO[/] {escape('; '.join(complaints[:3]))}{more}"
+def _show_kept(complaints: Sequence[str]) -> str:
+    return "[bold red]NO[/]" if complaints else "[green]yes[/]"
+
+
+def _show_complaints(who: str, complaints: Sequence[str]) -> list[str]:
+    more = f" (+{len(complaints) - _SHOWN_COMPLAINTS})" if len(complaints) > _SHOWN_COMPLAINTS else ""
+    shown = "; ".join(complaints[:_SHOWN_COMPLAINTS])
+    return [f"  [red]{escape(f'{who}: {shown}{more}')}[/]"] if complaints else []
 
 
 def _show_ms(seconds: float | None) -> str:
