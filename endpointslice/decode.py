@@ -45,7 +45,7 @@ _GROUPS: Mapping[Kind, str] = {
     Kind.SERVICE_CIDR: "networking.k8s.io",
     Kind.POD: "",
 }
-_KINDS: Mapping[object, Kind] = {kind.value: kind for kind in Kind}
+_KINDS: Mapping[str, Kind] = {kind.value: kind for kind in Kind}
 _RAW_PAGES = msgspec.json.Decoder(ObjectList[msgspec.Raw])
 _NAMED = msgspec.json.Decoder(WireObject)
 _EVENTS = msgspec.json.Decoder(Event)
@@ -129,8 +129,8 @@ def convert_document(document: object) -> tuple[Changed, ...]:
     """
     try:
         plain = msgspec.to_builtins(document)
-    except (TypeError, ValueError, RecursionError) as error:
-        kind = _KINDS.get(document.get("kind")) if isinstance(document, dict) else None
+    except (TypeError, ValueError, RecursionError) as error:  # not plain data, or data that contains itself
+        kind = _kind_of(document.get("kind")) if isinstance(document, dict) else None
         return () if kind is None else (_broken(kind, _UNNAMED, str(error)),)
     return tuple(_convert_plain(plain, None))
 
@@ -145,11 +145,15 @@ def _convert_plain(document: object, item_kind: str | None) -> Iterator[Changed]
         for item in items:
             yield from _convert_plain(item, kind_text.removesuffix("List"))
         return
-    kind = _KINDS.get(kind_text)
+    kind = _kind_of(kind_text)
     version = document.get("apiVersion")
     if kind is None or (version and str(version).rpartition("/")[0] != _GROUPS[kind]):
         return
     yield _READERS[kind].document(document)
+
+
+def _kind_of(text: object) -> Kind | None:
+    return _KINDS.get(text) if isinstance(text, str) else None
 
 
 def _decode_page(source: _Source[W], body: bytes) -> Page:
