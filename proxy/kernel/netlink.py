@@ -1,5 +1,6 @@
 """EFFECT. Our tables in the kernel: read, install, change, count, remove."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import resources
@@ -34,7 +35,6 @@ __all__ = ["KernelError", "NftKernel", "load_base"]
 
 _NAME = pack_name(1, TABLE)  # the table's name is attribute 1 of every request
 _FAMILIES = {number: family for family, number in FAMILY_NUMBERS.items()}
-_SET_NAMES = frozenset(SetName)
 
 
 def load_base() -> Base:
@@ -153,12 +153,14 @@ def read_tables(connection: Connection, family: Family) -> Tables:
     )
 
 
-def _final_counts(echoes: Iterable[Reply]) -> Iterator[tuple[tuple[SetId, bytes], int]]:
+def _final_counts(echoes: Iterable[Reply]) -> Counters:
+    """The counters of deleted elements, from the kernel's echoes of their deletion."""
+    payloads: dict[SetId, list[bytes]] = defaultdict(list)
     for echo in echoes:
-        if echo.kind != Type.DELSETELEM:
-            continue
         family = _FAMILIES.get(echo.family)
-        name = parse_name(parse_attributes(echo.payload).get(LIST_SET, b""))
-        if family and name in _SET_NAMES:
-            for key, packets in unpack_counters([echo.payload]).items():
-                yield (SetId(family, SetName(name)), key), packets
+        if family and echo.kind == Type.DELSETELEM:
+            name = parse_name(parse_attributes(echo.payload).get(LIST_SET, b""))
+            payloads[SetId(family, SetName(name))].append(echo.payload)
+    return {
+        (set_id, key): packets for set_id, found in payloads.items() for key, packets in unpack_counters(found).items()
+    }

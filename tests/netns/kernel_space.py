@@ -1,0 +1,72 @@
+"""An empty network namespace with our tables' writer, its monitor and the installed nft in it."""
+
+import subprocess
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+from e2e.world.netns import command_in, create_namespaces, remove_namespaces, run_in, unique_prefix
+from endpointslice.types import Family
+from proxy.kernel.attributes import iter_attributes, pack_name, parse_attributes
+from proxy.kernel.batch import Message, Type
+from proxy.kernel.change import Change, Elements, Installed, MapChange
+from proxy.kernel.connection import Connection
+from proxy.kernel.elements import LIST_ELEMENTS
+from proxy.kernel.monitor import Monitor
+from proxy.kernel.netlink import NftKernel
+from proxy.kernel.ruleset import TABLE, SetId
+
+BOTH = (Family.IPV4, Family.IPV6)
+
+
+class Space:
+    """One namespace; what is opened here is closed with it."""
+
+    def __init__(self, name: str, opened: ExitStack) -> None:
+        self.name = name
+        self._opened = opened
+
+    def open_kernel(self, families: Collection[Family] = BOTH) -> NftKernel:
+        return self._opened.enter_context(run_in(self.name, lambda: NftKernel(families)))
+
+    def open_monitor(self, kernel: NftKernel, families: Collection[Family] = BOTH) -> Monitor:
+        monitor = run_in(self.name, lambda: Monitor(kernel.port_id, families))
+        self._opened.callback(monitor.close)
+        return monitor
+
+    def nft(self, text: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """The installed nft on a text."""
+        return subprocess.run(
+            command_in(self.name, ["nft", "-f", "-"]), input=text, capture_output=True, text=True, check=check
+        )
+
+    def list_text(self, what: str) -> str:
+        """What nft lists of a thing, such as `map ip closeby endpoints`."""
+        return subprocess.run(
+            command_in(self.name, ["nft", "-n", "list", *what.split()]), capture_output=True, text=True, check=True
+        ).stdout
+
+    def dump_elements(self, set_id: SetId) -> list[bytes]:
+        """Each element's bytes as the kernel gives them, sorted."""
+        connection = run_in(self.name, Connection)
+        names = pack_name(1, TABLE) + pack_name(2, set_id.name)
+        replies = list(connection.dump(Message(Type.GETSETELEM, set_id.family, names)))
+        connection.close()
+        bodies = [parse_attributes(reply.payload)[LIST_ELEMENTS] for reply in replies]
+        return sorted(body[first:last] for body in bodies for _kind, first, last in iter_attributes(body))
+
+
+@contextmanager
+def open_space(label: str = "kernel") -> Iterator[Space]:
+    """A namespace that is gone afterwards."""
+    name = unique_prefix(label) + "node"
+    create_namespaces([name])
+    try:
+        with ExitStack() as opened:
+            yield Space(name, opened)
+    finally:
+        remove_namespaces([name])
+
+
+def run_change(kernel: NftKernel, installed: Installed, adds: Mapping[SetId, Elements]) -> None:
+    """Add elements."""
+    kernel.run(Change({set_id: MapChange({}, elements) for set_id, elements in adds.items()}), installed)
