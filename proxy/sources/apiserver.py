@@ -7,7 +7,7 @@ from endpointslice.types import Kind, NodeName, PodName
 from proxy.sources import KindStatus, Post
 from proxy.sources.pods import PodLookup
 from proxy.sources.transport import ApiServer
-from proxy.sources.watch import KindWatch, Resource
+from proxy.sources.watch import PATIENT, KindWatch, Patience, Resource
 
 _JOIN_S = 1.0
 
@@ -35,8 +35,9 @@ def list_resources(node: NodeName) -> tuple[Resource, ...]:
 class ApiServerSource:
     """A Source. Without the server it posts nothing and keeps trying."""
 
-    def __init__(self, api: ApiServer, node: NodeName) -> None:
+    def __init__(self, api: ApiServer, node: NodeName, patience: Patience = PATIENT) -> None:
         self._api = api
+        self._patience = patience
         self._resources = list_resources(node)
         self._watches: Mapping[Kind, KindWatch] = {}
         self._pods: PodLookup | None = None
@@ -48,8 +49,10 @@ class ApiServerSource:
 
     def start(self, post: Post) -> None:
         """Start one thread a kind, and one for pods."""
-        self._pods = PodLookup(self._api, post)
-        self._watches = {resource.kind: KindWatch(self._api, resource, post) for resource in self._resources}
+        self._pods = PodLookup(self._api, post, self._patience)
+        self._watches = {
+            resource.kind: KindWatch(self._api, resource, post, self._patience) for resource in self._resources
+        }
         for watch in self._watches.values():
             watch.start()
         self._pods.start()

@@ -21,8 +21,6 @@ from proxy.sources.transport import ApiError, ApiServer, Stream
 
 log = structlog.get_logger()
 
-PAGE_LIMIT = 500  # client-go's
-_WATCH_S = (300, 600)  # timeoutSeconds, drawn anew each time: the nodes' watches end at different times
 _SHORT_S = 1.0  # a watch that ends sooner, with nothing said, counts as a failure
 _STEADY_S = 10.0  # a watch that stood longer was no failure: the back-off begins anew
 _BAD_REQUEST = 400
@@ -39,6 +37,7 @@ class Resource(NamedTuple):
     path: str
     label_selector: str = ""
     field_selector: str = ""
+    page_limit: int = 500  # client-go's
     permission: str = ""  # what RBAC must allow, where we can do without; "": we can't
 
 
@@ -51,22 +50,53 @@ class Patience(NamedTuple):
     """How long to wait for what."""
 
     silence_s: float = 150.0  # a bookmark comes every minute (at 58 and 118 s, Kubernetes 1.36): two missed
+    watch_s: tuple[int, int] = (300, 600)  # timeoutSeconds, drawn anew each time: not all nodes come back at once
     delay: Callable[[int], float] = draw_delay  # of failures in a row
 
 
 PATIENT = Patience()
 
 
+class Reunion:
+    """Waits that end early once another kind has reached the server again; shared by one server's watches."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._told = 0
+
+    def tell(self) -> None:
+        """End every wait."""
+        with self._condition:
+            self._told += 1
+            self._condition.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        """Returns after the seconds, or when somebody tells."""
+        with self._condition:
+            before = self._told
+            self._condition.wait_for(lambda: self._told != before, seconds)
+
+
 class KindWatch:
     """Follows one resource. Owns a thread from `start` to `stop`."""
 
-    def __init__(self, api: ApiServer, resource: Resource, post: Post, patience: Patience = PATIENT) -> None:
+    def __init__(
+        self,
+        api: ApiServer,
+        resource: Resource,
+        post: Post,
+        patience: Patience = PATIENT,
+        reunion: Reunion | None = None,
+    ) -> None:
         self._api = api
         self._resource = resource
         self._post = post
         self._patience = patience
+        self._reunion = reunion or Reunion()
         self._version = ""  # where to resume; "": list first
         self._attempt = 0  # failures in a row
+        self._last_failure = 0  # its status
+        self._refused_s: float | None = None  # since when we may not read this kind
         self._stopping = threading.Event()
         self._stream: Stream | None = None
         self._connected_s: float | None = None  # since when the watch stands
@@ -81,6 +111,7 @@ class KindWatch:
     def stop(self) -> None:
         """Ask the thread to end; `join` waits for it."""
         self._stopping.set()
+        self._reunion.tell()
         stream = self._stream
         if stream is not None:
             stream.shut()
@@ -98,7 +129,7 @@ class KindWatch:
             except ApiError as error:
                 if not self._stopping.is_set():
                     self._note_failure(error)
-                    self._stopping.wait(self._patience.delay(self._attempt))
+                    self._reunion.wait(self._patience.delay(self._attempt))
 
     def _list(self) -> None:
         """Post one complete list. An expired continue token is a failure like any other: the list begins again."""
@@ -106,7 +137,9 @@ class KindWatch:
         changes: list[Changed] = []
         token = ""
         while True:
-            query = {"limit": str(PAGE_LIMIT), **self._selectors()} | ({"continue": token} if token else {})
+            query = {"limit": str(self._resource.page_limit), **self._selectors()} | (
+                {"continue": token} if token else {}
+            )
             try:
                 page = decode_list(self._resource.kind, self._api.get(self._resource.path, query))
             except DecodeError as error:
@@ -122,7 +155,7 @@ class KindWatch:
 
     def _watch(self) -> None:
         """Post changes until the stream ends. Returns to be called again; ApiError where something went wrong."""
-        seconds = random.randint(*_WATCH_S)  # noqa: S311  # spreads load
+        seconds = random.randint(*self._patience.watch_s)  # noqa: S311  # spreads load
         query = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         query |= {"resourceVersion": self._version, **self._selectors()}
         started_s = time.monotonic()
@@ -168,12 +201,16 @@ class KindWatch:
         if self._told:
             log.info("watch_regained", kind=self._resource.kind, server=self._api.host)
             self._told = ""
+            self._reunion.tell()
 
     def _note_failure(self, error: ApiError) -> None:
         """Decide how to go on after a failure, and tell of it if it isn't of the sort that we last told of."""
         self._stream = None
         stood = self._connected_s is not None and time.monotonic() - self._connected_s > _STEADY_S
-        self._attempt = 1 if stood else self._attempt + 1
+        # A server that says Gone is back: the failures before were of another sort, and the list should come soon.
+        back = error.status == _GONE != self._last_failure
+        self._attempt = 1 if stood or back else self._attempt + 1
+        self._last_failure = error.status
         self._connected_s = None
         self.status = msgspec.structs.replace(self.status, connected=False, error=str(error))
         if choose_after(error.status, error.reason, silent=error.silent) is After.RELIST:

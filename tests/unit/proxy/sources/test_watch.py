@@ -41,7 +41,7 @@ def start(double: ApiDouble, posted: Posted, tmp_path: Path) -> Iterator[Start]:
     started: list[KindWatch] = []
 
     def start(resource: Resource = SERVICES, silence_s: float = PATIENCE_S) -> KindWatch:
-        watch = KindWatch(api, resource, posted, Patience(silence_s, lambda _: 0.01))
+        watch = KindWatch(api, resource, posted, Patience(silence_s, delay=lambda _: 0.01))
         watch.start()
         started.append(watch)
         return watch
