@@ -1,6 +1,7 @@
 """`python -m e2e.demo`: the demo. Exit code 0: every promise was kept; 1: not, or this host can't do it."""
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -17,6 +18,7 @@ from e2e.world.processes import ProgramError
 
 _WIDTH = 132  # of a picture, and where there is no terminal
 _LEAST_WIDTH = 100
+_FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)  # a font from another host; any monospace one will do
 _INTERRUPTED = 128 + signal.SIGINT
 _NEEDED = {"ip": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux"}
 
@@ -40,7 +42,7 @@ def main(svg: Path | None, *, keep: bool) -> None:
         click.echo(f"demo: {error}", err=True)
         sys.exit(1)
     if svg is not None:
-        console.save_svg(str(svg), title="make demo")
+        svg.write_text(_FONT_FACE.sub("", console.export_svg(title="make demo")))
     sys.exit(0 if held else 1)
 
 

@@ -158,9 +158,10 @@ def _show_kept(complaints: Sequence[str]) -> str:
 
 
 def _show_complaints(who: str, complaints: Sequence[str]) -> list[str]:
-    more = f" (+{len(complaints) - _SHOWN_COMPLAINTS})" if len(complaints) > _SHOWN_COMPLAINTS else ""
-    shown = "; ".join(complaints[:_SHOWN_COMPLAINTS])
-    return [f"  [red]{escape(f'{who}: {shown}{more}')}[/]"] if complaints else []
+    distinct = list(dict.fromkeys(complaints))
+    more = f" (+{len(distinct) - _SHOWN_COMPLAINTS})" if len(distinct) > _SHOWN_COMPLAINTS else ""
+    shown = "; ".join(distinct[:_SHOWN_COMPLAINTS])
+    return [f"  [red]{escape(f'{who}: {shown}{more}')}[/]"] if distinct else []
 
 
 def _show_ms(seconds: float | None) -> str:
