@@ -2,11 +2,15 @@
 
 import ipaddress
 from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
 
 from endpointslice.daemonsets import SameNodeWhy
 from endpointslice.topology import LeftOut, Why
 from endpointslice.types import CIDR, IP, Node
-from proxy.planner.plan import Client
+from proxy.planner.frontends import FrontendKind
+from proxy.planner.plan import Answer, FrontendPlan, Source
 
 WHY: Mapping[Why, str] = {
     Why.NODE_HINTS: "every ready endpoint names the nodes it is for, and some name this one",
@@ -50,13 +54,34 @@ SAME_NODE: Mapping[SameNodeWhy, str] = {
 }
 
 
-def classify_client(client: IP, node: Node | None, cluster_cidrs: tuple[CIDR, ...]) -> tuple[Client, str]:
-    """Whose answer holds for a client's address on this node, and why."""
+class Who(StrEnum):
+    """What a client's address says of it."""
+
+    POD = "pod"
+    HOST = "host"  # a process on this node, or a pod with hostNetwork
+    OUTSIDE = "outside"
+
+
+def classify_client(client: IP, node: Node | None, cluster_cidrs: tuple[CIDR, ...]) -> tuple[Who, str]:
+    """Who a client of this address is to this node, and why."""
     if node is not None and client in node.addresses:
-        return Client.THIS_NODE, f"an address of node {node.name}"
+        return Who.HOST, f"an address of node {node.name}"
     for cidr in cluster_cidrs:
         if ipaddress.ip_address(client) in ipaddress.ip_network(cidr):
-            return Client.THIS_NODE, f"a pod: inside the cluster CIDR {cidr}"
+            return Who.POD, f"a pod: inside the cluster CIDR {cidr}"
     if not cluster_cidrs:
-        return Client.OUTSIDE, "no cluster CIDR is known, so pods count as outside"
-    return Client.OUTSIDE, f"outside the cluster CIDR {','.join(cluster_cidrs)}"
+        return Who.OUTSIDE, "no cluster CIDR is known, so pods count as outside"
+    return Who.OUTSIDE, f"outside the cluster CIDR {','.join(cluster_cidrs)}"
+
+
+def choose_answer(plan: FrontendPlan, who: Who) -> Answer:
+    """The one answer that holds for such a client; the host's own traffic shares pods' answers, but not their source.
+
+    A ClusterIP asks for pods only (the host is masqueraded with the rest), the short circuit for pods and host.
+    """
+    at_cluster_ip = plan.frontend.kind is FrontendKind.CLUSTER_IP
+    ours = who is Who.POD or (who is Who.HOST and not at_cluster_ip)
+    answer = plan.answers[-1 if ours else 0]
+    if who is Who.HOST and not at_cluster_ip:
+        return msgspec.structs.replace(answer, source=Source.MASQUERADED)
+    return answer

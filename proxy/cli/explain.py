@@ -13,9 +13,9 @@ from endpointslice.types import Endpoint, ServiceName
 from proxy.cli.options import load_options, load_state, settings_options
 from proxy.cli.show import new_table, open_console, show_tier
 from proxy.config import ConfigError
-from proxy.explain import LEFT_OUT, SAME_NODE, WHY, classify_client
+from proxy.explain import LEFT_OUT, SAME_NODE, WHY, Who, choose_answer, classify_client
 from proxy.offline import Loaded
-from proxy.planner.plan import Client, PortPlan, ServicePlan
+from proxy.planner.plan import PortPlan, ServicePlan
 from proxy.planner.planner import plan_all
 from proxy.report import lost_frontends, show_endpoint
 
@@ -48,13 +48,13 @@ def explain(service: str, client: str, **flags: Any) -> None:
     console = open_console()
     node = loaded.snapshot.nodes.get(settings.node)
     place = Place(settings.node, node.zone if node is not None else None)
-    only: Client | None = None
+    who: Who | None = None
     _show_service(console, plan, place)
     if asked is not None:
-        only, why = classify_client(asked, node, settings.cluster_cidrs)
+        who, why = classify_client(asked, node, settings.cluster_cidrs)
         console.print(f"Client {asked}: {why}.")
     for port in plan.ports:
-        _show_answers(console, port, only)
+        _show_answers(console, port, who)
         _show_endpoints(console, port, place)
     for lost in lost_frontends(plan):
         console.print(f"[red]Not served:[/] {escape(lost.object)}: {escape(lost.detail)}.")
@@ -81,15 +81,13 @@ def _show_service(console: Console, plan: ServicePlan, place: Place) -> None:
     )
 
 
-def _show_answers(console: Console, port: PortPlan, only: Client | None) -> None:
+def _show_answers(console: Console, port: PortPlan, who: Who | None) -> None:
     name = port.port.name or str(port.port.port)
     title = f"Port {name}/{port.port.protocol.value}, {port.family.value}"
     table = new_table(title, "FRONTEND", "FROM", "GOES TO", "TIER", "SOURCE", "WHY")
     for frontend in port.frontends:
         where = f"{frontend.frontend.kind.value} {frontend.frontend.ip or 'node'}:{frontend.frontend.port}"
-        for answer in frontend.answers:
-            if only is not None and answer.client not in {only, Client.ANY}:
-                continue
+        for answer in frontend.answers if who is None else (choose_answer(frontend, who),):
             choice = answer.decision.choice
             served = answer.decision.verdict is Verdict.DNAT
             goes_to = "\n".join(show_endpoint(e) for e in choice.endpoints) if served else answer.decision.verdict.value

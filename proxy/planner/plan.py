@@ -91,14 +91,21 @@ def answer_cluster_ip(decision: Decision, rules: Rules) -> tuple[Answer, ...]:
     )
 
 
-def answer_external(choice: PortChoice, *, local: bool) -> tuple[Answer, ...]:
-    """Policy Cluster masquerades everyone; Local keeps the source, and lets this node's own traffic go anywhere."""
+def answer_external(choice: PortChoice, rules: Rules, *, local: bool) -> tuple[Answer, ...]:
+    """Policy Cluster masquerades everyone; Local keeps the source, and lets this node's own traffic go anywhere.
+
+    This node's own traffic is that of its pods, which keep their address, and of the host, which doesn't; without a
+    cluster CIDR it is the host's alone.
+    """
     if not local:
         return (Answer(Client.ANY, choice.external, Source.MASQUERADED),)
-    outside = Answer(Client.OUTSIDE, choice.external, Source.KEPT)
     if choice.short_circuit == choice.external:
         return (Answer(Client.ANY, choice.external, Source.KEPT),)
-    return (outside, Answer(Client.THIS_NODE, choice.short_circuit, Source.KEPT))
+    own = Source.KEPT if rules.detects_pods else Source.MASQUERADED
+    return (
+        Answer(Client.OUTSIDE, choice.external, Source.KEPT),
+        Answer(Client.THIS_NODE, choice.short_circuit, own),
+    )
 
 
 class ServiceState(NamedTuple):
@@ -145,6 +152,6 @@ def _plan_port(
             plans.append(FrontendPlan(frontend, cluster_ip))
         else:
             if external is None:
-                external = answer_external(choice, local=keeps_local(service))
+                external = answer_external(choice, rules, local=keeps_local(service))
             plans.append(FrontendPlan(frontend, external))
     return PortPlan(port, family, choice, endpoints, tuple(plans), tuple(lost))

@@ -1,0 +1,53 @@
+"""Elements as lines that a person reads, such as `endpoints: 10.96.0.10 TCP 80 #0 -> 10.244.0.1:8080`."""
+
+import ipaddress
+import sys
+from collections.abc import Iterator, Mapping
+
+from endpointslice.types import Family, Protocol
+from proxy.kernel.ruleset import LAYOUTS, Data, Field, SetId, SetName
+
+_PROTOCOLS = {6: Protocol.TCP, 17: Protocol.UDP, 132: Protocol.SCTP}
+OF_THE_NODE = frozenset({SetName.NODE_ADDRESSES, SetName.SERVICE_CIDRS, SetName.LOCAL_PODS, SetName.CLUSTER_IP_SOURCES})
+
+
+def show_elements(elements: Mapping[SetId, Mapping[bytes, bytes]], *, of_the_node: bool = False) -> set[str]:
+    """A line for each element that belongs to Services, or `of_the_node` to none."""
+    return {
+        _show(set_id, key, data)
+        for set_id, part in elements.items()
+        if (set_id.name in OF_THE_NODE) == of_the_node
+        for key, data in part.items()
+    }
+
+
+def _show(set_id: SetId, key: bytes, data: bytes) -> str:
+    layout = LAYOUTS[set_id.name]
+    fields = layout.key * (2 if layout.interval else 1)
+    shown = ("-" if layout.interval else " ").join(_show_fields(set_id.family, fields, key))
+    if layout.data is Data.VERDICT:
+        shown += f" -> {data.decode()}"
+    elif layout.data is Data.ENDPOINT:
+        address, port = _show_fields(set_id.family, (Field.ADDRESS, Field.PORT), data)
+        shown += f" -> [{address}]:{port}" if ":" in address else f" -> {address}:{port}"
+    else:
+        assert data == b""
+    return f"{set_id.name}: {shown}"
+
+
+def _show_fields(family: Family, fields: tuple[Field, ...], packed: bytes) -> Iterator[str]:
+    for field in fields:
+        size = (4 if family is Family.IPV4 else 16) if field is Field.ADDRESS else 4
+        part, packed = packed[:size], packed[size:]
+        match field:
+            case Field.ADDRESS:
+                yield str(ipaddress.ip_address(part))
+            case Field.PROTOCOL:
+                assert part[1:] == bytes(3)
+                yield _PROTOCOLS[part[0]].value
+            case Field.PORT:
+                assert part[2:] == bytes(2)
+                yield str(int.from_bytes(part[:2], "big"))
+            case Field.INDEX:
+                yield f"#{int.from_bytes(part, sys.byteorder)}"
+    assert not packed
