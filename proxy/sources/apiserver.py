@@ -7,7 +7,7 @@ from endpointslice.types import Kind, NodeName, PodName
 from proxy.sources import KindStatus, Post
 from proxy.sources.pods import PodLookup
 from proxy.sources.transport import ApiServer
-from proxy.sources.watch import PATIENT, KindWatch, Patience, Resource
+from proxy.sources.watch import PATIENT, KindWatch, Patience, Resource, Reunion
 
 _JOIN_S = 1.0
 
@@ -50,8 +50,9 @@ class ApiServerSource:
     def start(self, post: Post) -> None:
         """Start one thread a kind, and one for pods."""
         self._pods = PodLookup(self._api, post, self._patience)
+        reunion = Reunion()
         self._watches = {
-            resource.kind: KindWatch(self._api, resource, post, self._patience) for resource in self._resources
+            resource.kind: KindWatch(self._api, resource, post, self._patience, reunion) for resource in self._resources
         }
         for watch in self._watches.values():
             watch.start()

@@ -70,11 +70,11 @@ class Reunion:
             self._told += 1
             self._condition.notify_all()
 
-    def wait(self, seconds: float) -> None:
-        """Returns after the seconds, or when somebody tells."""
+    def wait(self, seconds: float, unless: threading.Event) -> None:
+        """Returns after the seconds, when somebody tells, or at once if the event is set."""
         with self._condition:
             before = self._told
-            self._condition.wait_for(lambda: self._told != before, seconds)
+            self._condition.wait_for(lambda: self._told != before or unless.is_set(), seconds)
 
 
 class KindWatch:
@@ -96,7 +96,6 @@ class KindWatch:
         self._version = ""  # where to resume; "": list first
         self._attempt = 0  # failures in a row
         self._last_failure = 0  # its status
-        self._refused_s: float | None = None  # since when we may not read this kind
         self._stopping = threading.Event()
         self._stream: Stream | None = None
         self._connected_s: float | None = None  # since when the watch stands
@@ -129,7 +128,7 @@ class KindWatch:
             except ApiError as error:
                 if not self._stopping.is_set():
                     self._note_failure(error)
-                    self._reunion.wait(self._patience.delay(self._attempt))
+                    self._reunion.wait(self._patience.delay(self._attempt), unless=self._stopping)
 
     def _list(self) -> None:
         """Post one complete list. An expired continue token is a failure like any other: the list begins again."""
@@ -206,7 +205,8 @@ class KindWatch:
     def _note_failure(self, error: ApiError) -> None:
         """Decide how to go on after a failure, and tell of it if it isn't of the sort that we last told of."""
         self._stream = None
-        stood = self._connected_s is not None and time.monotonic() - self._connected_s > _STEADY_S
+        connected_s = self._connected_s
+        stood = connected_s is not None and time.monotonic() - connected_s > _STEADY_S
         # A server that says Gone is back: the failures before were of another sort, and the list should come soon.
         back = error.status == _GONE != self._last_failure
         self._attempt = 1 if stood or back else self._attempt + 1
@@ -218,7 +218,8 @@ class KindWatch:
         if self._do_without(error):
             return
         facts = {"kind": self._resource.kind, "server": self._api.host, "error": str(error)}
-        if error.status == _GONE:
+        # A kind in which nothing happens is silent too, where etcd tells the server of no progress (kubeadm's does).
+        if error.status == _GONE or (error.silent and connected_s is not None):
             log.info("watch_expired", **facts)
         elif self._told != f"lost {error.status}":
             self._told = f"lost {error.status}"

@@ -9,7 +9,7 @@ from endpointslice.decode import Changed, Listed
 from endpointslice.types import Kind, Service
 from proxy.sources.credentials import load_kubeconfig
 from proxy.sources.transport import ApiServer
-from proxy.sources.watch import KindWatch, Patience, Resource
+from proxy.sources.watch import KindWatch, Patience, Resource, Reunion
 from tests.unit.proxy.sources.api_double import (
     CUT,
     END,
@@ -40,8 +40,13 @@ def start(double: ApiDouble, posted: Posted, tmp_path: Path) -> Iterator[Start]:
     api = ApiServer(lambda: load_kubeconfig(kubeconfig))
     started: list[KindWatch] = []
 
-    def start(resource: Resource = SERVICES, silence_s: float = PATIENCE_S) -> KindWatch:
-        watch = KindWatch(api, resource, posted, Patience(silence_s, delay=lambda _: 0.01))
+    def start(
+        resource: Resource = SERVICES,
+        silence_s: float = PATIENCE_S,
+        delay: Callable[[int], float] = lambda _: 0.01,
+        reunion: Reunion | None = None,
+    ) -> KindWatch:
+        watch = KindWatch(api, resource, posted, Patience(silence_s, delay=delay), reunion)
         watch.start()
         started.append(watch)
         return watch
@@ -207,12 +212,13 @@ def test_an_expired_watch_lists_again(end: Answer, double: ApiDouble, posted: Po
 
 def test_silence_lists_again(double: ApiDouble, posted: Posted, start: Start) -> None:
     double.answer = serve([answer_list("Service", [])], [double.feed()])
-    start(silence_s=0.2)
-
-    posted.next()
-    posted.next()
+    with capture_logs() as logs:
+        start(silence_s=0.2)
+        posted.next()
+        posted.next()
 
     assert len(double.lists()) >= 2
+    assert {log["event"] for log in logs} == {"kind_listed", "watch_expired"}  # nothing to worry about
 
 
 def test_a_server_that_refuses_everything_empties_nothing(double: ApiDouble, posted: Posted, start: Start) -> None:
@@ -321,3 +327,40 @@ def test_a_broken_object_is_posted_as_absent_with_its_reason(double: ApiDouble, 
     assert (first.name, first.object) == ("shop/a", None)
     assert first.skipped
     assert second.object is not None
+
+
+def test_an_expired_watch_after_an_outage_is_not_waited_for_as_long_as_the_outage(
+    double: ApiDouble, posted: Posted, start: Start
+) -> None:
+    away = answer_status(503, "away")
+    double.answer = serve([answer_list("Service", [])], [away, away, away, Answer([EXPIRED]), double.feed()])
+    attempts: list[int] = []
+
+    def delay(attempt: int) -> float:
+        attempts.append(attempt)
+        return 0.0
+
+    start(delay=delay)
+    posted.next()
+    posted.next()
+
+    assert attempts == [1, 2, 3, 1]
+
+
+def test_a_watch_that_waits_tries_at_once_when_another_kind_has_reached_the_server_again(
+    double: ApiDouble, posted: Posted, start: Start
+) -> None:
+    lists = [answer_status(503, "away"), answer_list("Service", [service("a")])]
+    double.answer = serve(lists, [double.feed()])
+    reunion = Reunion()
+    start(delay=lambda _: 100 * PATIENCE_S, reunion=reunion)
+    wait_until(lambda: len(double.lists()) == 1)
+
+    began_s = time.monotonic()
+    while not double.watches():
+        reunion.tell()
+        assert time.monotonic() < began_s + PATIENCE_S, "it waits on"
+        time.sleep(0.005)
+
+    (listed,) = posted.next()
+    assert names_in(listed) == ["shop/a"]
