@@ -21,16 +21,16 @@ BOTH = (Family.IPV4, Family.IPV6)
 class Space:
     """One namespace; what is opened here is closed with it."""
 
-    def __init__(self, name: str, opened: ExitStack) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self._opened = opened
+        self.opened = ExitStack()
 
     def open_kernel(self, families: Collection[Family] = BOTH) -> NftKernel:
-        return self._opened.enter_context(run_in(self.name, lambda: NftKernel(families)))
+        return self.opened.enter_context(run_in(self.name, lambda: NftKernel(families)))
 
     def open_monitor(self, kernel: NftKernel, families: Collection[Family] = BOTH) -> Monitor:
         monitor = run_in(self.name, lambda: Monitor(kernel.port_id, families))
-        self._opened.callback(monitor.close)
+        self.opened.callback(monitor.close)
         return monitor
 
     def nft(self, text: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -61,8 +61,9 @@ def open_space(label: str = "kernel") -> Iterator[Space]:
     name = unique_prefix(label) + "node"
     create_namespaces([name])
     try:
-        with ExitStack() as opened:
-            yield Space(name, opened)
+        space = Space(name)
+        with space.opened:
+            yield space
     finally:
         remove_namespaces([name])
 
