@@ -86,12 +86,17 @@ class Cluster:
         self.plane.kubectl("apply", "-f", "-", text=manifest)
         self.plane.kubeconfig(kubeconfig, self.plane.service_account_token(*account))
 
+    def end_outage(self) -> None:
+        """The API server is back, and controllers that work at once."""
+        self.plane.start_apiserver()
+        self.plane.restart_controllers()
+
     def restore(self) -> None:
         """Undo what a story that failed half-way left: every daemon and the API server run, as they did at first."""
         try:
             self.plane.pid("kube-apiserver")
         except KeyError:
-            self.plane.start_apiserver()
+            self.end_outage()
         for daemon in self.daemons.values():
             daemon.restore()
 

@@ -3,12 +3,12 @@
 import secrets
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
 from e2e.controlplane.api import Access, Api, ApiError, UnreachableError
-from e2e.controlplane.etcd import advance_and_compact
+from e2e.controlplane.etcd import advance_and_compact, put_all
 from e2e.controlplane.kubeconfig import write_kubeconfig
 from e2e.controlplane.netns import command_in
 from e2e.controlplane.pki import make_pki
@@ -80,7 +80,7 @@ class ControlPlane:
             etcd = self._run("etcd", etcd_flags(self._files))
             self._await(etcd, self._files.etcd_socket.exists)
             self.start_apiserver()
-            self._run("kube-controller-manager", controller_manager_flags(self.settings, self._files))
+            self._run_controllers()
             if self.settings.scheduler:
                 self._run("kube-scheduler", scheduler_flags(self._files))
         except BaseException:
@@ -105,6 +105,11 @@ class ControlPlane:
         """
         self._components.pop("kube-apiserver").stop()
 
+    def restart_controllers(self) -> None:
+        """The controllers, anew: after an outage of more than seconds they would wait up to half a minute to retry."""
+        self._components.pop("kube-controller-manager").stop()
+        self._run_controllers()
+
     def compact(self) -> None:
         """Make every resourceVersion handed out so far too old: a watch or an exact list from one answers 410 Gone.
 
@@ -115,6 +120,14 @@ class ControlPlane:
         self.stop_apiserver()
         advance_and_compact(self._files.etcd_socket)
         self.start_apiserver()
+
+    def store(self, entries: Iterable[tuple[str, bytes]]) -> Iterator[int]:
+        """Write objects past the API server, as JSON under etcd keys ("/registry/pods/shop/web"), thousands a second.
+
+        Yields the number stored after each transaction. Nothing is checked, defaulted or allotted: the objects must be
+        as the API server would have stored them. Its watches and lists have them at once.
+        """
+        return put_all(self._files.etcd_socket, entries)
 
     def check(self) -> None:
         """Raises ComponentError, with the end of its log, if a component has ended by itself."""
@@ -152,6 +165,9 @@ class ControlPlane:
             timeout=_KUBECTL_TIMEOUT_S,
         )
         return done.stdout
+
+    def _run_controllers(self) -> None:
+        self._run("kube-controller-manager", controller_manager_flags(self.settings, self._files))
 
     def _run(self, name: str, flags: list[str]) -> Component:
         component = Component(name, [str(self._binary), name, *flags], self.logs, self.settings.netns)
