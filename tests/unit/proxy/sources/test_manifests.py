@@ -286,3 +286,18 @@ def test_a_folder_that_is_removed_with_all_its_files_is_gone_too(start: Start, f
     shutil.rmtree(folder)
 
     assert ports_of(posted.next()) == {"file:": None}
+
+
+def test_the_example_of_the_docs_works(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[4] / "docs" / "manifests.md").read_text()
+    example = text.partition("<<'YAML'\n")[2].partition("\nYAML\n")[0]
+    (tmp_path / "web.yaml").write_text(example)
+
+    assert names_in(tmp_path) == {
+        "north-1",
+        "south-1",
+        "default/web",
+        "default/web-n",
+        "default/web-s",
+        "default/web-derived-ipv4",
+    }
