@@ -45,8 +45,7 @@ def encode_object(value: Object) -> Encoded:
             return _encode_daemon_set(value)
         case ServiceCIDR():
             return _encode_service_cidr(value)
-        case Pod():
-            return _encode_pod(value)
+    return _encode_pod(value)
 
 
 def _envelope(kind: Kind, version: str, name: str, **metadata: object) -> Encoded:

@@ -31,12 +31,12 @@ HTTP = ServicePort("http", Protocol.TCP, 80)
 HTTP_NODE_PORT = ServicePort("http", Protocol.TCP, 80, 30080)
 SLICE_HTTP = SlicePort("http", Protocol.TCP, 8080)
 
-# What an endpoint's conditions make of it: ready, draining (serves while it terminates), terminating, unready.
-_CONDITIONS = {
+_CONDITIONS = {  # ready, serving, terminating
     "R": (True, True, False),
     "T": (False, True, True),
     "N": (False, False, True),
     "X": (False, False, False),
+    "P": (True, True, True),  # with publishNotReadyAddresses
 }
 
 
@@ -47,7 +47,7 @@ def service(name: str = "default/web", /, **fields: object) -> Service:
 
 
 def endpoint(ip: str = "10.244.0.1", conditions: str = "R", /, **fields: object) -> Endpoint:
-    """An endpoint on port 8080; conditions are R (ready), T (draining), N (terminating) or X (unready)."""
+    """An endpoint on port 8080; conditions are R (ready), T (draining), N (terminating), X (unready) or P."""
     return msgspec.structs.replace(Endpoint(IP(ip), 8080, *_CONDITIONS[conditions]), **fields)
 
 

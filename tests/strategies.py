@@ -244,3 +244,14 @@ def changes(draw: st.DrawFn) -> Changed:
 def worlds() -> st.SearchStrategy[list[Changed]]:
     """The last word on each of some objects: no object twice."""
     return st.lists(changes(), max_size=12, unique_by=lambda changed: (changed.kind, changed.name))
+
+
+# Almost objects of the API: its words, but any values.
+json_fields = st.sampled_from(
+    ["kind", "apiVersion", "items", "metadata", "name", "labels", "spec", "clusterIP", "ports", "port", "endpoints"]
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(json_fields, inner, max_size=4),
+    max_leaves=12,
+)
