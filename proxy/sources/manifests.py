@@ -27,7 +27,7 @@ log = structlog.get_logger()
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _QUIET_MS = 25  # a change is read when nothing else has changed for so long: editors write in several steps
 _LATEST_MS = 100  # and this late at most
-_LOOK_MS = 1000  # look without being told: the folder may be gone, or on a file system without inotify
+LOOK_MS = 1000  # look without being told: the folder may be gone, or on a file system without inotify
 _JOIN_S = 1.0
 
 
@@ -93,9 +93,10 @@ class ManifestSource:
 
     kinds = frozenset(Kind)
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, look_ms: int = LOOK_MS) -> None:
         """Raises ConfigError if there is no such folder."""
         self._folder = Folder(root)
+        self._look_ms = look_ms
         self._objects: Objects = {}
         self._status = KindStatus()  # of every kind; replaced as a whole, so any thread may read it
         self._told: Mapping[str, tuple[Skipped, ...]] = {}
@@ -138,7 +139,7 @@ class ManifestSource:
                 watch_filter=None,
                 debounce=_LATEST_MS,
                 step=_QUIET_MS,
-                rust_timeout=_LOOK_MS,
+                rust_timeout=self._look_ms,
                 yield_on_timeout=True,
                 stop_event=self._stopping,
                 raise_interrupt=False,
@@ -149,7 +150,7 @@ class ManifestSource:
         except (OSError, RuntimeError) as error:  # RuntimeError: watchfiles' own, as for too many watches
             if not isinstance(error, FileNotFoundError):  # a folder that is gone is reported by the next look
                 log.warning("manifests_unwatched", folder=str(root), error=str(error))
-            self._stopping.wait(_LOOK_MS / 1000)
+            self._stopping.wait(self._look_ms / 1000)
             yield frozenset()
 
     def _look(self, post: Post, touched: frozenset[str]) -> None:

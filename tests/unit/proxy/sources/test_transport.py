@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kubernetes.client import Configuration
 
 from proxy.config import ConfigError
 from proxy.sources.credentials import load_kubeconfig
@@ -152,6 +153,36 @@ def test_a_token_file_that_was_rotated_is_read_after_a_401(double: ApiDouble, tm
     assert caught.value.status == 401
     assert body == b"{}"
     assert [request.authorization for request in double.requests] == ["Bearer first", "Bearer second"]
+    api.close()
+
+
+def test_threads_that_are_refused_at_once_load_the_credentials_once(double: ApiDouble, tmp_path: Path) -> None:
+    kubeconfig = double.kubeconfig(tmp_path / "config")
+    loads: list[float] = []
+
+    def load() -> Configuration:
+        loads.append(time.monotonic())
+        return load_kubeconfig(kubeconfig)
+
+    api = ApiServer(load)
+    together = threading.Barrier(3)
+
+    def refuse(_: Request) -> Answer:
+        together.wait(PATIENCE_S)
+        return answer_status(401, "no")
+
+    def get() -> None:
+        with pytest.raises(ApiError):
+            api.get("/api", {})
+
+    double.answer = refuse
+    threads = [threading.Thread(target=get) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+
+    assert len(loads) == 2  # the first one, and one for all three
     api.close()
 
 

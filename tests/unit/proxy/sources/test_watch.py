@@ -9,7 +9,7 @@ from endpointslice.decode import Changed, Listed
 from endpointslice.types import Kind, Service
 from proxy.sources.credentials import load_kubeconfig
 from proxy.sources.transport import ApiServer
-from proxy.sources.watch import KindWatch, Patience, Resource, Reunion
+from proxy.sources.watch import PATIENT, KindWatch, Patience, Resource, Reunion
 from tests.unit.proxy.sources.api_double import (
     CUT,
     END,
@@ -364,3 +364,10 @@ def test_a_watch_that_waits_tries_at_once_when_another_kind_has_reached_the_serv
 
     (listed,) = posted.next()
     assert names_in(listed) == ["shop/a"]
+
+
+def test_delays_are_drawn_anew() -> None:
+    drawn = {PATIENT.delay(8) for _ in range(20)}
+
+    assert len(drawn) > 1
+    assert all(0 <= delay_s <= 30 for delay_s in drawn)
