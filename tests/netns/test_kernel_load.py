@@ -27,7 +27,7 @@ KEY = pack_vip(IP(VIP), Protocol.UDP, 53)
 PORTS, ENDPOINTS = SetId(Family.IPV4, SetName.SERVICE_PORTS), SetId(Family.IPV4, SetName.ENDPOINTS)
 THREE: Elements = {KEY + pack_index(index): pack_target(IP(f"203.0.113.{index + 1}"), 53) for index in range(3)}
 THIRD = {key: data for key, data in THREE.items() if key.endswith(pack_index(2))}
-FLOOD_S = 4
+FLOWS = 300_032  # whole bursts
 
 # After DNAT, what came through and what did not; it ends here, so that nobody has to answer.
 COUNTERS = f"""
@@ -89,9 +89,7 @@ def test_no_packet_passes_un_nated_while_endpoints_change(
     space.nft(COUNTERS)
     installed = node.install({PORTS: {KEY: b"goto pick_3"}, ENDPOINTS: THREE})
     flood = subprocess.Popen(
-        command_in(world.outside.netns, [*python, "-m", "tests.netns.flood", VIP, "53", str(FLOOD_S)]),
-        stdout=subprocess.PIPE,
-        text=True,
+        command_in(world.outside.netns, [*python, "-m", "tests.netns.flood", VIP, "53", str(FLOWS)]),
         cwd=Path(__file__).parents[2],
     )
 
@@ -100,9 +98,8 @@ def test_no_packet_passes_un_nated_while_endpoints_change(
         change(node, installed)
         changes += 2
 
-    sent = int(flood.communicate()[0])
     counted = dict(re.findall(r"counter (\w+) \{\s+packets (\d+)", space.list_text("counters table ip count")))
-    assert sent > 50_000
-    assert changes > 500
+    assert flood.returncode == 0
+    assert changes > 200
     assert counted["leaked"] == "0"
-    assert int(counted["translated"]) > sent * 0.5  # the rest found no room in the conntrack table
+    assert int(counted["translated"]) > FLOWS * 0.5  # the rest found no room in the conntrack table
