@@ -10,7 +10,7 @@ from proxy.cli.explain import explain
 from proxy.cli.plan import plan
 from proxy.cli.run import run
 from proxy.config import ConfigError
-from proxy.control import AlreadyRunningError
+from proxy.control import LockError
 from proxy.kernel.change import KernelError
 from proxy.version import VERSION
 
@@ -48,7 +48,7 @@ def main() -> None:
     except ConfigError as error:
         click.echo(f"closeby: {error}", err=True)
         sys.exit(2)
-    except (KernelError, AlreadyRunningError) as error:
+    except (KernelError, LockError) as error:
         click.echo(f"closeby: {error}", err=True)
         sys.exit(1)
 

@@ -6,9 +6,11 @@ The socket's mode is 0600: what the daemon read from the API is for root only. E
 import fcntl
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
 from typing import IO
 
 import structlog
@@ -19,48 +21,57 @@ READ_S = 10.0  # how long a client waits for the dump
 _CHUNK_BYTES = 1 << 16
 
 
-class AlreadyRunningError(Exception):
-    """Another daemon holds the lock beside the socket."""
+class LockError(Exception):
+    """The lock beside the socket can't be had."""
+
+
+class AlreadyRunningError(LockError):
+    """Another daemon has it."""
 
 
 def hold_lock(path: Path) -> IO[str]:
-    """The open lock file beside the socket, held until the process ends; AlreadyRunningError if it is taken."""
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    lock = path.with_name(path.name + ".lock").open("w")
+    """The open lock file beside the socket, held until the process ends; LockError if it can't be had."""
+    place = path.with_name(path.name + ".lock")
+    try:
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        lock = place.open("w")
+    except OSError as error:
+        raise LockError(f"--control-socket: can't write {place}: {error.strerror}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         lock.close()
-        raise AlreadyRunningError(f"another closeby runs here: it holds {path}.lock") from error
+        raise AlreadyRunningError(f"another closeby runs here: it holds {place}") from error
     return lock
 
 
-def serve_control(path: Path, dump: Callable[[], bytes]) -> socket.socket:
-    """A listening Unix socket, served by a thread; the caller holds the lock, so a file in its place is left over."""
-    path.unlink(missing_ok=True)
-    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        server.bind(str(path))
-    finally:
-        os.umask(mask)
-    server.listen()
-    threading.Thread(target=_serve, args=(server, dump), name="control", daemon=True).start()
-    return server
+class _Server(ThreadingUnixStreamServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """The client gets nothing, and asks again; the trace is in the log."""
+        log.error("dump_failed", exc_info=sys.exception())
 
 
-def _serve(server: socket.socket, dump: Callable[[], bytes]) -> None:
-    while True:
-        try:
-            connection, _ = server.accept()
-        except OSError:
-            return  # closed: the daemon stops
-        with connection:
-            connection.settimeout(READ_S)
+def serve_control(path: Path, dump: Callable[[], bytes]) -> ThreadingUnixStreamServer:
+    """A server on a Unix socket, a thread a client; the caller holds the lock, so a file in its place is left over."""
+
+    class Handler(BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.settimeout(READ_S)
             try:
-                connection.sendall(dump())
+                self.request.sendall(dump())
             except OSError as error:
                 log.info("dump_cut", why=str(error))
+
+    path.unlink(missing_ok=True)
+    mask = os.umask(0o177)
+    try:
+        server = _Server(str(path), Handler)
+    finally:
+        os.umask(mask)
+    threading.Thread(target=server.serve_forever, name="control", daemon=True).start()
+    return server
 
 
 def read_dump(path: Path) -> bytes:

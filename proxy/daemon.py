@@ -4,8 +4,8 @@ import signal
 import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
+from socketserver import BaseServer
 from types import FrameType
-from typing import Any
 
 import structlog
 from prometheus_client import REGISTRY, disable_created_metrics
@@ -15,7 +15,7 @@ from proxy import metrics
 from proxy.config import Config, ConfigError
 from proxy.control import hold_lock, serve_control
 from proxy.dump import render_dump
-from proxy.health import DualStackServer, serve_health
+from proxy.health import serve_health
 from proxy.host import HostAddressWatch
 from proxy.kernel.change import Counters, KernelError
 from proxy.kernel.monitor import Monitor, Seen
@@ -59,7 +59,7 @@ class Daemon:
         self._loop = Loop(
             config.settings, self._source, self._kernel, Pacing(config.min_sync_period_s, config.sync_period_s)
         )
-        self._servers: list[Any] = []
+        self._servers: list[BaseServer] = []
 
     def run(self) -> None:
         """Work until SIGTERM or SIGINT, then stop and leave the rules in place. KernelError: this host can't run us."""
@@ -74,9 +74,8 @@ class Daemon:
         self._source.start(self._post)
         self._loop.run()
         self._source.stop()
-        for server in self._servers:
-            server.close() if not isinstance(server, DualStackServer) else server.shutdown()
-        log.info("stopped", rules="left in place")
+        self._config.control_socket.unlink(missing_ok=True)
+        log.info("stopped", rules="left in place")  # the servers' threads end with the process
 
     def _post(self, batch: Sequence[Changed | Listed]) -> None:
         self._loop.inbox.put(Events(tuple(batch)))

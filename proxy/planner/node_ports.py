@@ -21,11 +21,6 @@ def choose_node_addresses(wanted: Iterable[str], node: Node | None, host: frozen
     return frozenset(ip for ip in {*of_node, *host} if any(_inside(ip, network) for network in networks))
 
 
-def needs_host_addresses(wanted: Iterable[str], node: Node | None) -> bool:
-    """True if the Node object alone can't answer: networks are named, or it has no address."""
-    return PRIMARY not in wanted or node is None or not node.addresses
-
-
 def _primary(addresses: Iterable[IP]) -> frozenset[IP]:
     first: dict[Family, IP] = {}
     for ip in addresses:

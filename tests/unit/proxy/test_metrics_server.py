@@ -1,0 +1,41 @@
+"""The metrics server's pages."""
+
+import http.client
+from collections.abc import Iterator
+
+import pytest
+
+from proxy import metrics
+from proxy.config import BindAddress
+from proxy.metrics_server import serve_metrics
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    metrics.LOOP_ERRORS.inc(0)
+    server = serve_metrics(BindAddress("127.0.0.1", 0))
+    yield int(server.server_address[1])
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "content"),
+    [
+        pytest.param("/metrics", 200, b"# TYPE kubeproxy_sync_proxy_rules_duration_seconds histogram", id="metrics"),
+        pytest.param("/metrics?name[]=x", 200, b"closeby_loop_errors_total", id="metrics with a query"),
+        pytest.param("/healthz", 200, b"ok", id="healthz"),
+        pytest.param("/proxyMode", 200, b"nftables", id="the mode, as tools ask kube-proxy for it"),
+        pytest.param("/", 404, b"try /metrics, /healthz or /proxyMode", id="another page tells which there are"),
+    ],
+)
+def test_pages(port: int, path: str, code: int, content: bytes) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+
+    assert response.status == code
+    assert content in body
+    assert response.headers["Content-Type"].startswith("text/plain")
