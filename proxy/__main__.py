@@ -1,21 +1,32 @@
 """The `closeby` command."""
 
 import sys
+from importlib import import_module
 
 import click
 
-from proxy.cli.cleanup import cleanup
-from proxy.cli.dump import dump
-from proxy.cli.explain import explain
-from proxy.cli.plan import plan
-from proxy.cli.run import run
 from proxy.config import ConfigError
 from proxy.control import LockError
 from proxy.kernel.change import KernelError
 from proxy.version import VERSION
 
+_COMMANDS = ("run", "plan", "explain", "dump", "cleanup")  # each is a module of proxy.cli, and a command in it
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+
+class _Commands(click.Group):
+    """Imports a command when it is asked for: `run` needs neither tables nor YAML, and starts in half the time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(import_module(f"proxy.cli.{cmd_name}"), cmd_name)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 def closeby() -> None:
     """Keep Service traffic as close as it can be, and say why.
 
@@ -35,10 +46,6 @@ def closeby() -> None:
 def version() -> None:
     """Print this program's version."""
     click.echo(f"closeby {VERSION}")
-
-
-for command in (run, plan, explain, dump, cleanup):
-    closeby.add_command(command)
 
 
 def main() -> None:

@@ -16,7 +16,6 @@ from proxy.config import Config, ConfigError
 from proxy.control import hold_lock, serve_control
 from proxy.dump import render_dump
 from proxy.health import serve_health
-from proxy.host import HostAddressWatch
 from proxy.kernel.change import Counters, KernelError
 from proxy.kernel.monitor import Monitor, Seen
 from proxy.kernel.netlink import NftKernel
@@ -69,6 +68,8 @@ class Daemon:
         self._serve()
         threading.Thread(target=self._watch_kernel, name="kernel-monitor", daemon=True).start()
         if self._config.settings.node_port_addresses != (PRIMARY,) or self._config.manifests is not None:
+            from proxy.host import HostAddressWatch  # noqa: PLC0415  # pyroute2 takes a sixth of a second to import
+
             HostAddressWatch(lambda addresses: self._loop.inbox.put(HostAddresses(addresses))).start()
         log.info("started", version=VERSION, node=self._config.settings.node)
         self._source.start(self._post)

@@ -9,8 +9,8 @@ from proxy.kernel.netlink import NftKernel
 def cleanup() -> None:
     """Remove exactly what closeby put into the kernel: the tables `ip closeby` and `ip6 closeby`.
 
-    Stop the daemon first: it puts its tables back within a second. Established connections go on, since the kernel
-    keeps their translation. Removing tables that aren't there is no error.
+    Stop the daemon first: it puts its tables back within a second. Connections to Services break, established ones
+    too: the kernel stops translating them. Removing tables that aren't there is no error.
     """
     with NftKernel() as kernel:
         kernel.remove()

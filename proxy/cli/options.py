@@ -5,16 +5,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import msgspec
 
 from endpointslice.daemonsets import Mode
 from proxy.config import (
-    check_sources,
     default_hostname,
     parse_cluster_cidrs,
     parse_node_port_addresses,
 )
-from proxy.offline import Loaded, Wanted, load
 from proxy.planner.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -72,47 +69,3 @@ def build_settings(node: str, *, cluster_cidr: str, nodeport_addresses: str, sam
         node_port_addresses=parse_node_port_addresses("--nodeport-addresses", nodeport_addresses),
         same_node=Mode(same_node),
     )
-
-
-def load_options(command: F) -> F:
-    """Sources that are read once: those of `run`, a dump, and the running daemon."""
-    dump = click.option(
-        "--dump", "dump_file", type=click.Path(path_type=Path), help="Read what `closeby dump` wrote to this file."
-    )
-    control = click.option(
-        "--control-socket",
-        type=click.Path(path_type=Path),
-        default=DEFAULT_SOCKET,
-        show_default=True,
-        help="Without another source: the running daemon's.",
-    )
-    return source_options(dump(control(command)))
-
-
-def load_state(flags: dict[str, Any]) -> tuple[Loaded, Settings]:
-    """The Snapshot, and the settings: those of the flags that were given, else those that the source brought along."""
-    context = click.get_current_context()
-    settings = build_settings(
-        flags["node"],
-        cluster_cidr=flags["cluster_cidr"],
-        nodeport_addresses=flags["nodeport_addresses"],
-        same_node=flags["same_node_for_daemon_sets"],
-    )
-    check_sources(flags["manifests"], flags["kubeconfig"])
-    wanted = Wanted(flags["manifests"], flags["dump_file"], flags["kubeconfig"], flags["control_socket"])
-    loaded = load(wanted, settings.node)
-    if loaded.settings is None:
-        return loaded, settings
-    fields = {
-        "node": "node",
-        "cluster_cidr": "cluster_cidrs",
-        "nodeport_addresses": "node_port_addresses",
-        "same_node_for_daemon_sets": "same_node",
-    }
-    default = click.core.ParameterSource.DEFAULT
-    given = {
-        field: getattr(settings, field)
-        for flag, field in fields.items()
-        if context.get_parameter_source(flag) is not default
-    }
-    return loaded, msgspec.structs.replace(loaded.settings, **given)
