@@ -125,8 +125,6 @@ def test_kube_proxys_names_are_there_with_the_family_as_label() -> None:
         "kubeproxy_sync_proxy_rules_service_changes_pending",
         "kubeproxy_sync_proxy_rules_nftables_sync_failures",
         "kubeproxy_network_programming_duration_seconds",
-        "kubeproxy_proxy_healthz",
-        "kubeproxy_proxy_livez",
         "closeby_foreign_changes",
         "closeby_loop_errors",
         "closeby_elements_written",
