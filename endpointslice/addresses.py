@@ -10,7 +10,8 @@ import struct
 
 from endpointslice.types import CIDR, IP, Family
 
-_OCTETS = frozenset(str(octet) for octet in range(256))
+_PACKED_OCTETS = {str(octet): bytes((octet,)) for octet in range(256)}  # half the time of bytes(map(int, ..))
+_OCTETS = frozenset(_PACKED_OCTETS)
 _MAPPED_BITS = 96  # of ::ffff:0:0/96
 _GROUPS = 8  # of 16 bits, in an IPv6 address
 _PACKED_GROUPS = struct.Struct("!8H")
@@ -61,7 +62,8 @@ def family_of(address: IP | CIDR) -> Family:
 def pack_ip(ip: IP) -> bytes:
     """The address in network byte order: 4 or 16 bytes."""
     if ":" not in ip:
-        return bytes(map(int, ip.split(".")))
+        first, second, third, fourth = ip.split(".")
+        return _PACKED_OCTETS[first] + _PACKED_OCTETS[second] + _PACKED_OCTETS[third] + _PACKED_OCTETS[fourth]
     head, gap, tail = ip.partition("::")
     front = [int(group, 16) for group in head.split(":")] if head else []
     back = [int(group, 16) for group in tail.split(":")] if tail else []

@@ -30,7 +30,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Changed(msgspec.Struct, frozen=True):
+class Changed(msgspec.Struct, frozen=True, gc=False):
     """One object as its source has it now."""
 
     kind: Kind

@@ -73,7 +73,7 @@ class LeftOut(StrEnum):
     NO_FRONTEND = "no-frontend"
 
 
-class Choice(msgspec.Struct, frozen=True):
+class Choice(msgspec.Struct, frozen=True, gc=False):
     """Endpoints in the order they were given in, and why these."""
 
     endpoints: tuple[Endpoint, ...]
@@ -81,14 +81,14 @@ class Choice(msgspec.Struct, frozen=True):
     why: Why
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """What becomes of traffic to a kind of frontend; `choice.endpoints` is empty unless the verdict is DNAT."""
 
     verdict: Verdict
     choice: Choice
 
 
-class PortChoice(msgspec.Struct, frozen=True):
+class PortChoice(msgspec.Struct, frozen=True, gc=False):
     """The decisions for one Service port, family and node."""
 
     cluster_ip: Decision

@@ -1,6 +1,7 @@
 """The values that decisions read: what is left of the API's objects once they are decoded, checked and made canonical.
 
 Rules for this file: frozen values only, no I/O, no parsing. A value is None only where absence means something.
+What there are thousands of is out of the cyclic collector's sight (`gc=False`): these values can't contain themselves.
 Addresses are canonical text; a family is visible in the address (`:` is IPv6), so it is stored only where none is.
 """
 
@@ -70,7 +71,7 @@ class ServicePort(msgspec.Struct, frozen=True, gc=False):
     node_port: int = 0  # 0: none
 
 
-class Service(msgspec.Struct, frozen=True):
+class Service(msgspec.Struct, frozen=True, gc=False):
     """A Service that has at least one ClusterIP; the others are skipped at decode."""
 
     name: ServiceName
@@ -112,7 +113,7 @@ class SliceEndpoint(msgspec.Struct, frozen=True, gc=False):
     pod_uid: str = ""
 
 
-class Slice(msgspec.Struct, frozen=True):
+class Slice(msgspec.Struct, frozen=True, gc=False):
     """An EndpointSlice of one Service and family, reduced to what is used; equal values are no change (m20)."""
 
     name: SliceName

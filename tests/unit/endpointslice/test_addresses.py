@@ -20,6 +20,7 @@ from tests.strategies import all_ips, families
         pytest.param("fd00::1", "fd00::1", id="canonical IPv6 stays"),
         pytest.param("FD00:0:0:0::0001", "fd00::1", id="IPv6 is lowered and shortened"),
         pytest.param("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0", id="a gap of one group is written out"),
+        pytest.param("1:2:3:4:5:6::7", "1:2:3:4:5:6:0:7", id="a gap of one group in the middle"),
         pytest.param("1:0:0:2::3", "1:0:0:2::3", id="the longer of two gaps is the one left out"),
         pytest.param("::", "::", id="unspecified IPv6"),
         pytest.param("::ffff:10.0.0.1", "10.0.0.1", id="IPv4-mapped is IPv4"),

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +105,27 @@ service_ports = st.builds(ServicePort, st.sampled_from(PORT_NAMES), protocols, s
 )
 def test_merged_endpoints(pieces: list[Slice], expected: list[Endpoint]) -> None:
     assert tuple(expected) == merge_endpoints(pieces, HTTP, Family.IPV4)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"node": N2},
+        {"zone": "zb"},
+        {"pod": "default/b"},
+        {"pod_uid": "v"},
+        {"for_zones": zones("za", "zb")},
+        {"for_nodes": nodes("n1", "n2")},
+    ],
+    ids=" ".join,
+)
+def test_two_that_differ_in_one_field_are_in_no_order(fields: dict[str, object]) -> None:
+    one = slice_endpoint(node=N1, zone="za", pod="default/a", pod_uid="u", for_zones=zones("za"), for_nodes=nodes("n1"))
+    other = msgspec.structs.replace(one, **fields)
+
+    assert merge_endpoints([a_slice([one, other])], HTTP, Family.IPV4) == merge_endpoints(
+        [a_slice([other, one])], HTTP, Family.IPV4
+    )
 
 
 def test_ipv6_endpoints_sort_by_their_bracketed_text() -> None:

@@ -192,7 +192,7 @@ def test_duplicates_do_not_matter(world: list[Changed], data: st.DataObject) -> 
     assert differs == NOTHING
 
 
-@given(st.lists(changes(), max_size=15))
+@given(st.lists(changes, max_size=15))
 def test_a_complete_list_gives_the_same_snapshot_as_the_events_that_led_to_it(events: list[Changed]) -> None:
     last = {(changed.kind, changed.name): changed for changed in events}
     lists = [
@@ -212,7 +212,7 @@ def test_a_complete_list_leaves_nothing_of_before(before: list[Changed], listed:
     assert after(*lists) == after(*before, *lists)
 
 
-@given(before=worlds(), events=st.lists(changes(), max_size=8))
+@given(before=worlds(), events=st.lists(changes, max_size=8))
 def test_events_at_once_or_one_by_one_give_the_same(before: list[Changed], events: list[Changed]) -> None:
     start = after(*before)
     one_by_one = start
@@ -222,7 +222,7 @@ def test_events_at_once_or_one_by_one_give_the_same(before: list[Changed], event
     assert after(*events, start=start) == one_by_one
 
 
-@given(before=worlds(), events=st.lists(changes(), max_size=8))
+@given(before=worlds(), events=st.lists(changes, max_size=8))
 def test_what_is_not_touched_is_equal(before: list[Changed], events: list[Changed]) -> None:
     start = after(*before)
 

@@ -12,6 +12,7 @@ from endpointslice.topology import (
     Why,
     choose_cluster_endpoints,
     choose_port,
+    is_local,
     left_out,
 )
 from endpointslice.types import Endpoint, NodeName, TrafficDistribution, TrafficPolicy, Zone
@@ -186,6 +187,12 @@ def test_a_place_without_a_node_or_zone_is_near_to_nothing(
     choice = choose_cluster_endpoints([NOWHERE, FAR], distribution, place, ON)
 
     assert choice == Choice((NOWHERE, FAR), Tier.CLUSTER, Why.ALL_READY)
+
+
+def test_an_unknown_node_of_ours_is_not_that_of_an_endpoint_without_one() -> None:
+    assert not is_local(endpoint(node=""), Place(NodeName(""), None))
+    assert not is_local(endpoint(node=None), Place(NodeName(""), None))
+    assert is_local(NEAR, HERE)
 
 
 @pytest.mark.parametrize(

@@ -19,25 +19,27 @@ from endpointslice.topology import (
     left_out,
 )
 from endpointslice.types import Endpoint, Service, ServicePort, TrafficDistribution, TrafficPolicy
-from tests.builders import HTTP, nodes, service, zones
+from tests.builders import HTTP, HTTP_NODE_PORT, nodes, service, zones
 from tests.strategies import distributions, endpoint_tuples, places, same_nodes
 
 ON = SameNode(on=True, why=SameNodeWhy.COVERED)
 
-policy_services = st.builds(
-    lambda internal, external, kind, distribution: service(
-        internal_traffic_policy=internal,
-        external_traffic_policy=external,
-        type=kind,
-        external_ips=("192.0.2.1",),
-        traffic_distribution=distribution,
-    ),
-    st.sampled_from(TrafficPolicy),
-    st.sampled_from(TrafficPolicy),
-    st.sampled_from(["ClusterIP", "NodePort", "LoadBalancer"]),
-    distributions,
+policy_services = st.sampled_from(
+    [
+        service(
+            internal_traffic_policy=internal,
+            external_traffic_policy=external,
+            type=service_type,
+            external_ips=("192.0.2.1",),
+            traffic_distribution=distribution,
+        )
+        for internal in TrafficPolicy
+        for external in TrafficPolicy
+        for service_type in ("ClusterIP", "NodePort", "LoadBalancer")
+        for distribution in (None, *TrafficDistribution)
+    ]
 )
-ports = st.builds(lambda number: ServicePort(HTTP.name, HTTP.protocol, HTTP.port, number), st.sampled_from([0, 30080]))
+ports = st.sampled_from([HTTP, HTTP_NODE_PORT])
 
 
 @given(endpoint_tuples(), policy_services, ports, places, same_nodes)
