@@ -41,7 +41,8 @@ class Totals(Generic[T]):
         if counts:
             part = tuple(counts.items())
             self._parts[service] = self._shared.setdefault(part, part)
-            self.sums.update(counts)
+            for value, count in part:  # Counter.update takes four times as long for one or two
+                self.sums[value] += count
 
 
 def count_tiers(plan: ServicePlan) -> Mapping[Tier, int]:
