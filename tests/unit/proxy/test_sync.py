@@ -1,0 +1,282 @@
+"""The loop: when it writes, and what it does when something fails."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from endpointslice.snapshot import Changed, Listed
+from endpointslice.topology import Tier
+from endpointslice.types import IP, Kind, Node, NodeName, ServiceName, Skipped, TrafficDistribution, Zone
+from proxy.kernel.change import KernelError
+from proxy.kernel.ruleset import SetId
+from proxy.planner.fragments import Label
+from proxy.sync import Events, ForeignChange, HostAddresses
+from tests.builders import HTTP_NODE_PORT, a_slice, daemon_set, service, slice_endpoint, zones
+from tests.elements_text import show_elements
+from tests.loop import KeepingKernel, metric, running
+
+A, B, C = (slice_endpoint(f"10.244.0.{number}", for_zones=zones("za")) for number in (1, 2, 3))
+WEB, PIECE = service(), a_slice([A, B])
+N1 = Node(NodeName("n1"), addresses=(IP("192.0.2.1"),))
+SERVED_BY_A = "endpoints: 10.96.0.10 TCP 80 #0 -> 10.244.0.1:8080"
+SERVED_BY_C = "endpoints: 10.96.0.10 TCP 80 #0 -> 10.244.0.3:8080"
+PENDING = "kubeproxy_sync_proxy_rules_endpoint_changes_pending"
+
+
+def test_nothing_is_written_before_the_first_list_of_every_kind() -> None:
+    with running() as loop:
+        loop.send(Events((Listed(Kind.SERVICE, (Changed(Kind.SERVICE, WEB.name, WEB),)),)))
+        loop.send(Events((Listed(Kind.NODE, ()),)))
+        loop.put(PIECE)
+        loop.until(lambda: bool(loop.loop.published.snapshot.slices))
+        assert loop.kernel.calls == []
+        assert not loop.loop.health().ready
+
+        loop.send(Events((Listed(Kind.ENDPOINT_SLICE, (Changed(Kind.ENDPOINT_SLICE, PIECE.name, PIECE),)),)))
+        loop.until(lambda: loop.loop.health().ready)
+
+        assert loop.kernel.calls == ["read", "install"]
+        assert SERVED_BY_A in loop.shown()
+
+
+def test_an_empty_cluster_gets_its_tables_too() -> None:
+    with running() as loop:
+        loop.list_all()
+
+        assert loop.kernel.calls == ["read", "install"]
+        assert loop.shown() == set()
+
+
+def test_tables_that_a_former_daemon_left_are_adopted_without_a_write() -> None:
+    kernel = KeepingKernel()
+    with running(kernel) as former:
+        former.list_all(WEB, PIECE)
+    kernel.calls.clear()
+
+    with running(kernel) as loop:
+        loop.list_all(WEB, PIECE)
+
+    assert kernel.calls == ["read"]
+
+
+def test_a_change_is_written_and_told() -> None:
+    with running() as loop, capture_logs() as logs:
+        loop.list_all(WEB, PIECE)
+
+        loop.put(a_slice([B, C]))
+        loop.until(lambda: SERVED_BY_C in loop.shown())
+        loop.until(lambda: metric(PENDING, ip_family="IPv4") == 0)
+
+    events = [line["event"] for line in logs]
+    assert events == ["table_installed", "sync_done", "first_sync_done", "sync_done"]
+    assert (logs[-1]["added"], logs[-1]["deleted"], logs[-1]["full"]) == (
+        2,
+        2,
+        False,
+    )  # its target, and the pair for hairpin
+
+
+def test_changes_that_come_while_the_kernel_is_busy_are_written_as_one() -> None:
+    with running() as loop:
+        loop.list_all(WEB, PIECE)
+        loop.kernel.open.clear()
+        loop.put(a_slice([A]))
+        loop.until(lambda: loop.kernel.calls[-1] == "run")
+
+        for number in range(50):
+            loop.put(a_slice([A, B, C][: number % 3 + 1]), service(f"default/other-{number}"))
+        loop.kernel.open.set()
+        loop.until(lambda: len(loop.loop.published.snapshot.services) == 51)
+        loop.until(lambda: metric(PENDING, ip_family="IPv4") == 0)
+
+        assert loop.kernel.calls.count("run") == 2
+
+
+@pytest.mark.parametrize(
+    "unknown", [pytest.param(False, id="it applied nothing"), pytest.param(True, id="it applied it")]
+)
+def test_after_a_refusal_the_kernel_is_read_back_and_nothing_is_lost(*, unknown: bool) -> None:
+    failures = metric("kubeproxy_sync_proxy_rules_nftables_sync_failures_total", ip_family="IPv4")
+    with running() as loop, capture_logs() as logs:
+        loop.list_all(WEB, PIECE)
+        loop.kernel.errors = [KernelError("no room", unknown=unknown), KernelError("no room")][: 1 if unknown else 2]
+        expected = len(loop.kernel.errors)
+
+        loop.put(a_slice([B, C]))
+        loop.until(lambda: not loop.kernel.errors and SERVED_BY_C in loop.shown())
+        loop.until(lambda: loop.loop.health().healthy and metric(PENDING, ip_family="IPv4") == 0)
+
+    refused = [line for line in logs if line["event"] == "sync_failed"]
+    assert [line["why"] for line in refused] == ["no room"] * expected
+    assert metric("kubeproxy_sync_proxy_rules_nftables_sync_failures_total", ip_family="IPv4") == failures + expected
+    assert loop.kernel.calls == ["read", "install", "run", *(["read"] if unknown else ["read", "run"] * 2)]
+    assert not loop.loop.published.writing
+
+
+def test_a_refused_installation_is_tried_again() -> None:
+    kernel = KeepingKernel()
+    kernel.errors = [KernelError("no nf_tables")]
+    with running(kernel) as loop:
+        loop.list_all(WEB, PIECE)
+
+        assert kernel.calls == ["read", "install"] * 2
+        assert SERVED_BY_A in loop.shown()
+
+
+def test_what_another_program_changed_is_put_right_and_counted() -> None:
+    changes = metric("closeby_foreign_changes_total")
+    with running() as loop, capture_logs() as logs:
+        loop.list_all(WEB, PIECE)
+        before = loop.shown()
+        assert loop.kernel.held is not None
+        loop.kernel.held.elements.clear()
+        assert loop.shown() != before
+
+        loop.send(ForeignChange(), ForeignChange(), ForeignChange())
+        loop.until(lambda: loop.shown() == before)
+
+    assert loop.kernel.calls.count("read") == 2
+    assert metric("closeby_foreign_changes_total") == changes + 3
+    assert [line["event"] for line in logs].count("foreign_change_seen") == 1
+
+
+def test_tables_that_another_program_deleted_are_made_anew() -> None:
+    with running() as loop:
+        loop.list_all(WEB, PIECE)
+        before = loop.shown()
+        loop.kernel.held = None
+
+        loop.send(ForeignChange())
+        loop.until(lambda: loop.shown() == before)
+
+        assert loop.kernel.calls == ["read", "install"] * 2
+
+
+def test_an_error_of_ours_is_told_and_counted_and_then_everything_is_done_again() -> None:
+    errors = metric("closeby_loop_errors_total")
+    broken = service("default/broken", cluster_ips=(IP("no address"),))
+    with running() as loop, capture_logs() as logs:
+        loop.list_all(WEB, PIECE)
+
+        loop.put(a_slice([B, C]), broken)
+        loop.until(lambda: metric("closeby_loop_errors_total") > errors)
+        assert SERVED_BY_A in loop.shown()
+        loop.put(service("default/broken", cluster_ips=(IP("10.96.0.99"),)))
+        loop.until(lambda: "cluster_ips: 10.96.0.99" in loop.shown())
+
+        assert SERVED_BY_C in loop.shown()
+    assert [line["log_level"] for line in logs if line["event"] == "loop_failed"] == ["error"] * int(
+        metric("closeby_loop_errors_total") - errors
+    )
+
+
+def test_stop_leaves_the_rules() -> None:
+    with running() as loop:
+        loop.list_all(WEB, PIECE)
+
+    assert loop.kernel.calls == ["read", "install"]
+    assert SERVED_BY_A in loop.shown()
+
+
+def test_a_change_that_waits_too_long_is_unhealthy_until_it_is_written() -> None:
+    with running(longest_retry_s=0.02) as loop:
+        loop.list_all(WEB, PIECE, N1)
+        assert loop.loop.health().healthy
+        loop.kernel.open.clear()
+
+        loop.put(a_slice([C]))
+        loop.until(lambda: not loop.loop.health().healthy)
+        loop.kernel.open.set()
+
+        loop.until(lambda: loop.loop.health().healthy)
+        assert "10.244.0.3:8080" in " ".join(loop.shown())
+
+
+def test_a_node_that_leaves_is_not_eligible() -> None:
+    with running() as loop:
+        loop.list_all(N1)
+        assert loop.loop.health().node_eligible
+
+        loop.put(Node(N1.name, addresses=N1.addresses, leaving=True))
+
+        loop.until(lambda: not loop.loop.health().node_eligible)
+
+
+FAR, NEAR = (
+    Label(ServiceName("default/web"), "http", Tier.CLUSTER),
+    Label(ServiceName("default/web"), "http", Tier.SAME_ZONE),
+)
+
+
+def counter(loop_kernel: KeepingKernel) -> tuple[SetId, bytes]:
+    """The only element that counts."""
+    assert loop_kernel.held is not None
+    (key,) = [(i, key) for i, part in loop_kernel.held.elements.items() if i.name == "service_ports" for key in part]
+    return key
+
+
+def test_connections_keep_the_tier_they_were_counted_under() -> None:
+    with running() as loop:
+        loop.list_all(WEB, PIECE, N1)
+        key = counter(loop.kernel)
+        before = loop.loop.published
+        loop.kernel.counts[key] = 7
+
+        loop.put(Node(N1.name, Zone("za"), N1.addresses))
+        loop.until(lambda: loop.loop.published.labels == {key: NEAR})
+
+        assert before.labels == {key: FAR}
+        assert loop.loop.published.totals == {FAR: 7}
+        assert loop.loop.published.tiers[Tier.SAME_ZONE] == 2
+
+        loop.kernel.counts[key] = 5
+        loop.put(Node(N1.name, None, N1.addresses))
+        loop.until(lambda: loop.loop.published.labels == {key: FAR})
+        assert loop.loop.published.totals == {FAR: 7, NEAR: 5}
+
+
+def test_connections_of_a_service_that_is_gone_are_forgotten() -> None:
+    with running() as loop:
+        loop.list_all(WEB, PIECE)
+        loop.kernel.counts[counter(loop.kernel)] = 7
+
+        loop.send(Events((Changed(Kind.SERVICE, WEB.name, None),)))
+        loop.until(lambda: not loop.loop.published.labels)
+
+        assert loop.loop.published.totals == {}
+
+
+def test_the_hosts_addresses_serve_node_ports_where_the_node_has_none() -> None:
+    with running() as loop:
+        loop.list_all(service(type="NodePort", ports=(HTTP_NODE_PORT,)))
+
+        loop.send(HostAddresses(frozenset({IP("203.0.113.5")})), HostAddresses(frozenset({IP("203.0.113.5")})))
+
+        loop.until(lambda: loop.kernel.calls == ["read", "install", "run"])
+        assert loop.kernel.held is not None
+        assert "node_addresses: 203.0.113.5" in show_elements(loop.kernel.held.elements, of_the_node=True)
+
+
+def test_what_cannot_be_used_is_told_and_published_without_a_write() -> None:
+    skipped = Skipped("Service default/x", "bad-object", "$.spec.ports[0].port")
+    with running() as loop, capture_logs() as logs:
+        loop.list_all(WEB, PIECE)
+
+        loop.send(Events((Changed(Kind.SERVICE, "default/x", None, (skipped,)),)))
+        loop.until(lambda: bool(loop.loop.published.snapshot.skipped))
+
+        assert loop.kernel.calls == ["read", "install"]
+    told = [line for line in logs if line["event"] == "object_skipped"]
+    assert [(line["object"], line["why"], line["detail"]) for line in told] == [
+        ("Service default/x", "bad-object", "$.spec.ports[0].port")
+    ]
+
+
+def test_the_source_is_asked_who_owns_our_pod() -> None:
+    agent = service(traffic_distribution=TrafficDistribution.PREFER_CLOSE)
+    pod = slice_endpoint("10.244.0.1", node=NodeName("n1"), pod="default/agent-abcde")
+    with running() as loop:
+        loop.list_all(agent, a_slice([pod]))
+
+        loop.put(daemon_set(desired=1))
+
+        loop.until(lambda: loop.source.asked == ["default/agent-abcde"])
