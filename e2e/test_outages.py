@@ -5,7 +5,7 @@ import time
 import pytest
 
 from e2e.cluster.cluster import CLIENTS, NAMES, Cluster, every_client
-from e2e.cluster.daemon import HEALTHZ_PORT, run_closeby
+from e2e.cluster.daemon import HEALTHZ_PORT
 from e2e.cluster.kernel import watched_changes
 from e2e.cluster.space import Space, target
 from e2e.controlplane.waiting import wait_for
@@ -99,7 +99,7 @@ def test_a_daemon_that_starts_without_rules_and_without_the_api_server_serves_on
     web = target(space.add_service("web"))
     node = cluster.daemons["east-1"]
     node.stop()
-    assert run_closeby(node.site.netns, "cleanup").code == 0
+    assert node.run("cleanup").code == 0
     cluster.plane.stop_apiserver()
 
     node.start()

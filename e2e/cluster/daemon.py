@@ -150,9 +150,13 @@ class Daemon:
             if sample.name == name and labels.items() <= sample.labels.items()
         )
 
+    def run(self, *args: str) -> Ended:
+        """A closeby command on the node, at its end."""
+        return run_closeby(self.site.netns, *args)
+
     def command(self, *args: str) -> Ended:
         """A command that asks this daemon where no other source is named: dump, plan, explain."""
-        return run_closeby(self.site.netns, *args, "--control-socket", str(self.socket))
+        return self.run(*args, "--control-socket", str(self.socket))
 
     def _signal(self, number: signal.Signals) -> None:
         os.kill(self.running.pid, number)
