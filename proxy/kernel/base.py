@@ -27,9 +27,8 @@ TABLE_NAME, TABLE_FLAGS = 1, 2  # NFTA_TABLE_*
 SET_TABLE, SET_NAME, SET_ID = 1, 2, 10  # NFTA_SET_*
 # What makes a chain or set what it is; not handles, use counts and the like, which newer kernels add to.
 _CHAIN_KEPT = frozenset({4, 5, 7, 10})  # hook, policy, type, flags
-_SET_KEPT = frozenset(
-    {3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 17, 18}
-)  # flags, key, data, policy, size, time-out, typeof, counter
+# Flags, key, data, policy, size, time-out, the typeof text, kind of object, counter.
+_SET_KEPT = frozenset({3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 17, 18})
 # What is compared with a table found: no one can change more than this of a live chain or set.
 _CHAIN_COMPARED = frozenset({4, 5, 7})
 _SET_COMPARED = frozenset({3, 4, 5, 6, 7, 17})

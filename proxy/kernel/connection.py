@@ -198,8 +198,16 @@ def explain_errno(code: int) -> str:
 def _explain(refusal: Refusal, messages: Sequence[Message]) -> str:
     """One line: what was asked and why not."""
     reason = explain_errno(refusal.code)
+    if refusal.code == errno.ENOENT and refusal.message is not None and _is_of_ours_alone(messages, refusal.message):
+        reason = f"this kernel lacks a part of nf_tables or nf_conntrack that it needs ({reason})"
     if refusal.text:
         reason = f"{reason} ({refusal.text})"
     if refusal.message is None or not refusal.message < len(messages):
         return f"transaction of {len(messages)} messages, {batch_bytes(messages)} bytes: {reason}"
     return f"{describe(messages[refusal.message])}: {reason}"
+
+
+def _is_of_ours_alone(messages: Sequence[Message], index: int) -> bool:
+    """Whether the message makes a chain or rule of a table that this transaction made: only the kernel can lack it."""
+    table_made = any(message.kind == Type.NEWTABLE for message in messages[:index])
+    return table_made and messages[index].kind in {Type.NEWCHAIN, Type.NEWRULE}

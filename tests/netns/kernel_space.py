@@ -1,21 +1,32 @@
 """An empty network namespace with our tables' writer, its monitor and the installed nft in it."""
 
 import subprocess
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 
 from e2e.world.netns import command_in, create_namespaces, remove_namespaces, run_in, unique_prefix
-from endpointslice.types import Family
+from endpointslice.types import IP, Family, Protocol
 from proxy.kernel.attributes import iter_attributes, pack_name, parse_attributes
 from proxy.kernel.batch import Message, Type
-from proxy.kernel.change import Change, Elements, Installed, MapChange
+from proxy.kernel.change import Change, Elements, MapChange
 from proxy.kernel.connection import Connection
 from proxy.kernel.elements import LIST_ELEMENTS
 from proxy.kernel.monitor import Monitor
 from proxy.kernel.netlink import NftKernel
-from proxy.kernel.ruleset import TABLE, SetId
+from proxy.kernel.ruleset import TABLE, SetId, SetName
+from proxy.planner.keys import pack_index, pack_target, pack_vip
 
 BOTH = (Family.IPV4, Family.IPV6)
+PORTS = SetId(Family.IPV4, SetName.SERVICE_PORTS)
+ENDPOINTS = SetId(Family.IPV4, SetName.ENDPOINTS)
+CLUSTER_IPS = SetId(Family.IPV4, SetName.CLUSTER_IPS)
+WEB = pack_vip(IP("10.96.0.1"), Protocol.TCP, 80)
+DNS = pack_vip(IP("10.96.0.10"), Protocol.UDP, 53)
+ONE_SERVICE: dict[SetId, Elements] = {
+    PORTS: {WEB: b"goto pick_2"},
+    ENDPOINTS: {WEB + pack_index(index): pack_target(IP(f"10.244.0.{index + 2}"), 8080) for index in range(2)},
+    SetId(Family.IPV6, SetName.CLUSTER_IPS): {bytes(16): b""},
+}
 
 
 class Space:
@@ -68,6 +79,6 @@ def open_space(label: str = "kernel") -> Iterator[Space]:
         remove_namespaces([name])
 
 
-def run_change(kernel: NftKernel, installed: Installed, adds: Mapping[SetId, Elements]) -> None:
-    """Add elements."""
-    kernel.run(Change({set_id: MapChange({}, elements) for set_id, elements in adds.items()}), installed)
+def put(set_id: SetId, delete: Elements, add: Elements) -> Change:
+    """A change of one set."""
+    return Change({set_id: MapChange(delete, add)})

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,17 +11,11 @@ from proxy.kernel.change import Change, KernelError, MapChange
 from proxy.kernel.compile import base_text, compile_base, render_text
 from proxy.kernel.netlink import load_base
 from proxy.kernel.ruleset import SetId, SetName
-from tests.netns.kernel_space import Space, open_space
+from tests.netns.kernel_space import Space
 
 pytestmark = pytest.mark.netns
 
 COMPILE = ["-m", "proxy.kernel.compile", "--child"]
-
-
-@pytest.fixture
-def space() -> Iterator[Space]:
-    with open_space() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from proxy.kernel.change import Change, Elements, diff_map
 from proxy.kernel.netlink import NftKernel
 from proxy.kernel.ruleset import LAYOUTS, Data, Field, SetId, SetName, address_bytes
 from proxy.planner.keys import pack_index, pack_node_port, pack_range, pack_target, pack_vip
-from tests.netns.kernel_space import Space, open_space, run_change
+from tests.netns.kernel_space import Space, open_space
 
 pytestmark = pytest.mark.netns
 
@@ -165,7 +165,7 @@ def test_as_many_elements_as_there_are_come_back(kernel: NftKernel, count: int) 
         cluster_ips: {number.to_bytes(4): b"" for number in range(count)},
     }
     installed = kernel.install({})
-    run_change(kernel, installed, many)
+    kernel.run(Change({set_id: diff_map({}, part) for set_id, part in many.items()}), installed)
 
     read = kernel.read()
 

@@ -1,7 +1,6 @@
 """The monitor hears others, not us."""
 
 import time
-from collections.abc import Iterator
 from threading import Thread
 
 import pytest
@@ -11,28 +10,12 @@ from proxy.kernel.change import Change, Installed, MapChange
 from proxy.kernel.monitor import Monitor, Seen
 from proxy.kernel.netlink import NftKernel
 from proxy.kernel.ruleset import SetId, SetName
-from tests.netns.kernel_space import Space, open_space
+from tests.netns.kernel_space import Space
 
 pytestmark = pytest.mark.netns
 
 CLUSTER_IPS = SetId(Family.IPV4, SetName.CLUSTER_IPS)
 MANY = {number.to_bytes(4): b"" for number in range(60_000)}
-
-
-@pytest.fixture
-def space() -> Iterator[Space]:
-    with open_space() as opened:
-        yield opened
-
-
-@pytest.fixture
-def kernel(space: Space) -> NftKernel:
-    return space.open_kernel()
-
-
-@pytest.fixture
-def installed(kernel: NftKernel) -> Installed:
-    return kernel.install({})
 
 
 @pytest.fixture

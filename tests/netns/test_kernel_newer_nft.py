@@ -1,7 +1,7 @@
 """Our tables beside nft 1.1.3, which other programs of a node may bring; the installed one is 1.0.6."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -13,7 +13,7 @@ from proxy.kernel.compile import base_text, render_text
 from proxy.kernel.connection import Connection
 from proxy.kernel.netlink import load_base, read_tables
 from proxy.kernel.ruleset import SetId, SetName
-from tests.netns.kernel_space import BOTH, Space, open_space
+from tests.netns.kernel_space import BOTH, Space
 from tests.netns.newer_nft import newer_nft
 
 pytestmark = [
@@ -23,12 +23,6 @@ pytestmark = [
 
 PORTS = SetId(Family.IPV4, SetName.NODE_PORTS)
 Nft = Callable[[str], str]
-
-
-@pytest.fixture
-def space() -> Iterator[Space]:
-    with open_space() as opened:
-        yield opened
 
 
 @pytest.fixture
