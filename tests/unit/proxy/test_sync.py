@@ -139,23 +139,22 @@ def test_a_refused_installation_is_tried_again() -> None:
         assert SERVED_BY_A in loop.shown()
 
 
-def test_what_another_program_changed_is_put_right_and_counted() -> None:
+def test_what_another_program_changed_is_put_right_and_counted_but_not_in_a_hot_loop() -> None:
     changes = metric("closeby_foreign_changes_total")
     with running() as loop, capture_logs() as logs:
         loop.list_all(WEB, PIECE)
         before = loop.shown()
-        assert loop.kernel.held is not None
-        loop.kernel.held.elements.clear()
-        assert loop.shown() != before
+        begun_s = time.monotonic()
+        for _ in range(2):
+            assert loop.kernel.held is not None
+            loop.kernel.held.elements.clear()
+            loop.send(ForeignChange(), ForeignChange(), ForeignChange())
+            loop.until(lambda: loop.shown() == before)
 
-        listed_s = time.monotonic()
-        loop.send(ForeignChange(), ForeignChange(), ForeignChange())
-        loop.until(lambda: loop.shown() == before)
-
-    assert time.monotonic() - listed_s > FOREIGN_GAP_S / 2  # a program that keeps at it must not keep us busy
-    assert loop.kernel.calls.count("read") == 2
-    assert metric("closeby_foreign_changes_total") == changes + 3
-    assert [line["event"] for line in logs].count("foreign_change_seen") == 1
+    assert time.monotonic() - begun_s > FOREIGN_GAP_S
+    assert loop.kernel.calls.count("run") == 2
+    assert metric("closeby_foreign_changes_total") == changes + 6
+    assert 2 <= [line["event"] for line in logs].count("foreign_change_seen") <= loop.kernel.calls.count("read")
 
 
 def test_tables_that_another_program_deleted_are_made_anew() -> None:
