@@ -132,11 +132,18 @@ class EndpointSlice(WireObject, frozen=True):
     ports: list[EndpointPort] | None = None
 
 
+class Taint(Wire, frozen=True):
+    """core/v1 Taint."""
+
+    key: str = ""
+
+
 class NodeSpec(Wire, frozen=True):
     """core/v1 NodeSpec."""
 
     pod_cidr: str | None = msgspec.field(default=None, name="podCIDR")
     pod_cidrs: list[str] | None = msgspec.field(default=None, name="podCIDRs")
+    taints: list[Taint] | None = None
 
 
 class NodeAddress(Wire, frozen=True):

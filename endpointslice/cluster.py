@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from endpointslice import api
 from endpointslice.addresses import parse_cidr, parse_ip
+from endpointslice.metadata import LEAVING_TAINT
 from endpointslice.reasons import Converted, Reason, describe, name_object, skip_object
 from endpointslice.types import (
     CIDR,
@@ -38,6 +39,8 @@ def convert_node(wire: api.Node, name: str) -> Converted:
         addresses=_node_addresses(status.addresses or [], label, skipped),
         pod_cidrs=_cidrs("spec.podCIDRs", pod_cidrs, label, skipped),
         ready=not conditions or conditions.get("Ready") == "True",
+        leaving=bool(wire.metadata.deletion_timestamp)
+        or any(taint.key == LEAVING_TAINT for taint in spec.taints or ()),
     )
     return Converted(node, tuple(skipped))
 

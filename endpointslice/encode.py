@@ -6,7 +6,7 @@ Only what decisions read is there, so decoding it again gives the same values. O
 from collections.abc import Iterable
 
 from endpointslice.addresses import family_of
-from endpointslice.metadata import SERVICE_NAME, TRIGGERED, ZONE
+from endpointslice.metadata import LEAVING_TAINT, SERVICE_NAME, TRIGGERED, ZONE
 from endpointslice.snapshot import Snapshot
 from endpointslice.types import (
     DaemonSet,
@@ -126,7 +126,8 @@ def _encode_node(node: Node) -> Encoded:
         "conditions": [{"type": "Ready", "status": str(node.ready)}],
     }
     head = _envelope(Kind.NODE, "v1", node.name, labels={ZONE: node.zone} if node.zone else None)
-    return {**head, "spec": _given(podCIDRs=list(node.pod_cidrs)), "status": status}
+    taints = [{"key": LEAVING_TAINT, "effect": "NoSchedule"}] if node.leaving else None
+    return {**head, "spec": _given(podCIDRs=list(node.pod_cidrs), taints=taints), "status": status}
 
 
 def _encode_daemon_set(daemon_set: DaemonSet) -> Encoded:

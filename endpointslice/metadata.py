@@ -17,6 +17,7 @@ SERVICE_NAME = "kubernetes.io/service-name"
 SERVICE_PROXY_NAME = "service.kubernetes.io/service-proxy-name"
 HEADLESS = "service.kubernetes.io/headless"
 ZONE = "topology.kubernetes.io/zone"
+LEAVING_TAINT = "ToBeDeletedByClusterAutoscaler"  # KEP-3836: load balancers should send nothing new to the node
 TRIGGERED = "endpoints.kubernetes.io/last-change-trigger-time"
 
 
@@ -56,6 +57,7 @@ class Metadata(Wire, frozen=True):
     uid: str | None = None
     resource_version: str | None = None
     creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
     labels: Labels | None = None
     annotations: Annotations | None = None
     owner_references: tuple[OwnerReference, ...] | None = None

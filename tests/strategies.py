@@ -175,6 +175,7 @@ cluster_nodes = st.builds(
     addresses=st.lists(st.one_of(all_ips(Family.IPV4), all_ips(Family.IPV6)), max_size=3, unique=True).map(tuple),
     pod_cidrs=st.lists(cidrs(), max_size=2, unique=True).map(tuple),
     ready=st.booleans(),
+    leaving=st.booleans(),
 )
 daemon_sets = st.builds(
     DaemonSet,

@@ -62,6 +62,15 @@ def node_json(**fields: object) -> Json:
             {"ready": False},
             id="conditions without Ready",
         ),
+        pytest.param(
+            {"spec": {"taints": [{"key": "other"}, {"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}]}},
+            {"leaving": True},
+            id="the autoscaler is about to delete it",
+        ),
+        pytest.param({"spec": {"taints": [{"key": "other"}, {}]}}, {}, id="tainted otherwise"),
+        pytest.param(
+            {"metadata": {"name": "n1", "deletionTimestamp": "2026-01-01T00:00:00Z"}}, {"leaving": True}, id="deleted"
+        ),
     ],
 )
 def test_nodes(fields: dict[str, object], expected: dict[str, object]) -> None:
