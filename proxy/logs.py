@@ -6,6 +6,7 @@ import sys
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+QUIET = -1  # warnings and worse: for commands whose output is an answer
 DEBUG_VERBOSITY = 4  # kube-proxy's -v: 4 and above shows each decision
 
 
@@ -13,7 +14,7 @@ def set_up_logs(verbosity: int, log_format: str) -> None:
     """Configure structlog for the process; `auto` is the console form on a terminal and JSON elsewhere."""
     console = log_format == "console" or (log_format == "auto" and sys.stderr.isatty())
     renderer: Processor = structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
-    level = logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO
+    level = logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO if verbosity >= 0 else logging.WARNING
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

@@ -8,6 +8,7 @@ import msgspec
 
 from proxy.cli.options import DEFAULT_SOCKET, F, build_settings, source_options
 from proxy.config import check_sources
+from proxy.logs import QUIET, set_up_logs
 from proxy.offline import Loaded, Wanted, load
 from proxy.planner.settings import Settings
 
@@ -38,6 +39,7 @@ def load_state(flags: dict[str, Any]) -> tuple[Loaded, Settings]:
     )
     check_sources(flags["manifests"], flags["kubeconfig"])
     wanted = Wanted(flags["manifests"], flags["dump_file"], flags["kubeconfig"], flags["control_socket"])
+    set_up_logs(QUIET, "console")  # on stderr: what is printed is the answer, for a program to read
     loaded = load(wanted, settings.node)
     if loaded.settings is None:
         return loaded, settings
