@@ -4,7 +4,6 @@ Others post messages to its inbox. Nothing is written before every kind's first 
 written at once when idle, and changes that come close together are written as one.
 """
 
-import gc
 import queue
 import time
 from collections import Counter as Tally
@@ -21,6 +20,7 @@ from proxy.events import Batch, count_changes, merge_touched, new_skipped, new_t
 from proxy.health import Health
 from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError
 from proxy.kernel.ruleset import SetId
+from proxy.memory import prepare_memory, settle_memory
 from proxy.metrics import Published
 from proxy.pacing import LastSync, Pacing, next_sync_s
 from proxy.planner.fragments import Label
@@ -31,7 +31,6 @@ from proxy.sources import Source
 log = structlog.get_logger()
 
 FOREIGN_GAP_S = 0.2  # a program that keeps editing our tables is answered at most this often
-_YOUNG_OBJECTS = 50_000  # objects before the youngest generation is collected: fewer pauses, some MB more
 _MOST_MESSAGES = 10_000  # that are handled before it is looked whether a sync is due
 
 
@@ -100,7 +99,7 @@ class Loop:
 
     def run(self) -> None:
         """Work until Stop; an error that isn't expected is logged with its trace, counted, and everything redone."""
-        gc.set_threshold(_YOUNG_OBJECTS, 20, 50)
+        prepare_memory()
         while self._take(self._wait_s()):
             due_s = self._due_s()
             if due_s is None or due_s > time.monotonic():
@@ -288,9 +287,3 @@ class Loop:
             last_updated=self._updated,
             families=tuple(family.value for family in self.planner.families),
         )
-
-
-def settle_memory() -> None:
-    """Tell the collector that what is there now stays: a pass over everything would be a pause in later syncs."""
-    gc.collect()
-    gc.freeze()
