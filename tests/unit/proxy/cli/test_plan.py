@@ -1,0 +1,68 @@
+"""`closeby plan` on a small folder."""
+
+import json
+from pathlib import Path
+
+from tests.unit.proxy.cli.conftest import RunCloseby
+
+
+def test_json_is_the_report_and_nothing_else(run_closeby: RunCloseby, manifests: Path) -> None:
+    code, out, err = run_closeby("plan", "--node", "n1", "--manifests", manifests, "-o", "json")
+
+    report = json.loads(out)
+    assert (code, err) == (0, "")
+    assert list(report) == ["node", "zone", "services", "skipped"]
+    assert (report["node"], report["zone"]) == ("n1", "za")
+    web = next(port for port in report["services"] if port["service"] == "default/web")
+    assert [(f["kind"], f["ip"], f["endpoints"], f["tier"], f["reason"]) for f in web["frontends"]] == [
+        ("ClusterIP", "10.96.0.10", ["10.244.0.1:8080"], "same-zone", "endpoint-zones"),
+        ("ExternalIP", "198.51.100.7", ["10.244.0.1:8080"], "same-zone", "endpoint-zones"),
+    ]
+    assert web["left_out"] == [
+        {"endpoint": "10.244.1.1:8080", "reason": "other-zone"},
+        {"endpoint": "10.244.1.2:8080", "reason": "not-ready"},
+    ]
+    assert [(part["object"], part["reason"]) for part in report["skipped"]] == [
+        ("Service default/headless", "headless"),
+        ("Service default/rival ExternalIP 198.51.100.7:80/TCP", "frontend-taken"),
+    ]
+
+
+def test_any_node_can_be_asked_for(run_closeby: RunCloseby, manifests: Path) -> None:
+    out = run_closeby("plan", "--node", "n2", "--manifests", manifests, "-o", "json").out
+
+    web = next(port for port in json.loads(out)["services"] if port["service"] == "default/web")
+    assert web["frontends"][0]["endpoints"] == ["10.244.1.1:8080"]
+
+
+def test_the_table_has_a_row_a_frontend_and_tells_what_is_not_used(run_closeby: RunCloseby, manifests: Path) -> None:
+    code, out, _ = run_closeby("plan", "--node", "n1", "--manifests", manifests)
+
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    assert code == 0
+    assert "Node n1, zone za" in rows
+    assert "default/web:http ClusterIP 10.96.0.10:80/TCP any 10.244.0.1:8080 same-zone endpoint-zones kept" in rows
+    assert "default/rival:80 ClusterIP 10.96.0.11:80/TCP any reject none no-endpoints kept" in rows
+    assert "Service default/headless headless" in rows
+    assert "default/web has it" in out
+
+
+def test_ipv6_addresses_are_shown_in_their_brackets(run_closeby: RunCloseby, tmp_path: Path) -> None:
+    service = {
+        "kind": "Service",
+        "metadata": {"name": "six"},
+        "spec": {"clusterIP": "fd00::a", "ports": [{"port": 80}]},
+    }
+    piece = {
+        "kind": "EndpointSlice",
+        "metadata": {"name": "six-1", "labels": {"kubernetes.io/service-name": "six"}},
+        "addressType": "IPv6",
+        "ports": [{"name": "", "port": 8080}],
+        "endpoints": [{"addresses": ["fd00::1"]}],
+    }
+    (tmp_path / "six.json").write_text(json.dumps({"kind": "List", "items": [service, piece]}))
+
+    out = run_closeby("plan", "--manifests", tmp_path).out
+
+    assert "ClusterIP [fd00::a]:80/TCP" in out
+    assert "[fd00::1]:8080" in out
