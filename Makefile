@@ -43,7 +43,7 @@ e2e: $(READY) ## Tests against a real API server
 bench: $(READY) ## closeby and kube-proxy side by side (SCALE=1000x5 picks one)
 	@.ci/setup e2e
 	@$(PYTHON) -m e2e.controlplane.build
-	@$(PYTHON) -m e2e.bench $(if $(SCALE),--scale $(SCALE))
+	@$(PYTHON) -m e2e.bench $(if $(SCALE),--scale $(SCALE)) $(BENCH_FLAGS)
 
 base: $(READY) ## Compile the base ruleset anew, after a change to its text
 	@$(PYTHON) -m proxy.kernel.compile
