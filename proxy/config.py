@@ -107,7 +107,11 @@ def check_sources(manifests: Path | None, kubeconfig: Path | None) -> None:
     """ConfigError if two sources are named, or one that can't be read."""
     if manifests is not None and kubeconfig is not None:
         raise ConfigError("--manifests and --kubeconfig: give one source, not both")
-    if manifests is not None and not manifests.is_dir():
-        raise ConfigError(f"--manifests: {manifests} is not a directory")
-    if kubeconfig is not None and not kubeconfig.is_file():
-        raise ConfigError(f"--kubeconfig: {kubeconfig} does not exist or is not a file")
+    try:
+        if manifests is not None and not manifests.is_dir():
+            raise ConfigError(f"--manifests: {manifests} is not a directory")
+        if kubeconfig is not None and not kubeconfig.is_file():
+            raise ConfigError(f"--kubeconfig: {kubeconfig} does not exist or is not a file")
+    except PermissionError as error:  # of a folder above it
+        flag = "--manifests" if manifests is not None else "--kubeconfig"
+        raise ConfigError(f"{flag}: {error.filename}: {error.strerror}") from error
