@@ -116,18 +116,12 @@ def sync_seconds(proxy: RunningProxy) -> float:
     )
 
 
-def closeby_steps(proxy: RunningProxy) -> dict[str, float]:
-    """Seconds from the newest start's first log line to each event of its first sync; {} for kube-proxy."""
+def own_first_sync_seconds(proxy: RunningProxy) -> float | None:
+    """From the newest start's first log line, after all imports, to its first sync; None for kube-proxy."""
     if proxy.spec.name != "closeby":
-        return {}
-    steps: dict[str, float] = {}
-    began: datetime | None = None
+        return None
+    at: dict[str, datetime] = {}
     for line in proxy.component.log.read_text().splitlines():
         record = json.loads(line)
-        at = datetime.fromisoformat(record["timestamp"])
-        if record["event"] == "started":
-            began, steps = at, {}
-        elif began is not None:
-            name = record["event"] + (f" {record['kind']}" if "kind" in record else "")
-            steps.setdefault(name, (at - began).total_seconds())
-    return steps
+        at[record["event"]] = datetime.fromisoformat(record["timestamp"])
+    return (at["first_sync_done"] - at["started"]).total_seconds()

@@ -12,7 +12,7 @@ import msgspec
 from e2e.bench.changes import Changes, Delays
 from e2e.bench.kernel import KernelView
 from e2e.bench.objects import OBJECTS_EACH
-from e2e.bench.proxies import ProxySpec, RunningProxy, closeby_steps, run_proxy, sync_seconds
+from e2e.bench.proxies import ProxySpec, RunningProxy, own_first_sync_seconds, run_proxy, sync_seconds
 from e2e.bench.rig import PROGRAMS, Rig, client_pod, load
 from e2e.bench.rows import Figure, Row, make_row, pick
 from e2e.bench.scale import PORT, Scale, service_ip
@@ -52,8 +52,9 @@ class Start(NamedTuple):
 
     took_s: float  # from the start of the process until the kernel had every Service
     own_s: float  # what the proxy says its syncs took
+    cpu_s: float  # of the process and its children
     memory: Memory
-    steps: dict[str, float]
+    running_s: float | None  # of took_s, after all imports; None: not known
 
 
 class Measured(NamedTuple):
@@ -145,7 +146,10 @@ class Bench:
                     (spec.table, spec.services), scale, proxy.component.check, _START_TIMEOUT_S
                 )
                 time.sleep(_SETTLE_S)
-                start = Start(done_s - proxy.started_s, sync_seconds(proxy), memory.read(), closeby_steps(proxy))
+                used_s = cpu_seconds(proxy.pid)
+                own_s = sync_seconds(proxy)
+                running_s = own_first_sync_seconds(proxy)
+                start = Start(done_s - proxy.started_s, own_s, used_s, memory.read(), running_s)
             if then is not None:
                 then(proxy)
         return start
@@ -198,6 +202,7 @@ def _rows(scale: Scale, measured: list[Measured], changes: int) -> list[Row]:
     table: list[tuple[str, str, list[Figure]]] = [
         ("first sync", "s", [pick([start.took_s for start in each]) for each in starts]),
         ("of that, full syncs", "s", [pick([start.own_s for start in each]) for each in starts]),
+        ("first sync, CPU", "s", [pick([start.cpu_s for start in each]) for each in starts]),
         ("resident memory", "MB", [pick([start.memory.resident for start in each]) for each in starts]),
         ("peak memory, with children", "MB", [pick([start.memory.peak_tree for start in each]) for each in starts]),
     ]
@@ -208,7 +213,9 @@ def _rows(scale: Scale, measured: list[Measured], changes: int) -> list[Row]:
         for name, part in (("median", 0.5), ("p99", 0.99)):
             table.append((f"{since} to kernel, {name}", "ms", [pick(one, part) for one in lists]))
     table.append((f"CPU for {changes:,} changes", "s", [Figure(one.cpu_s) for one in measured]))
-    return [make_row(work, scale, unit, _pair(figures)) for work, unit, figures in table]
+    rows = [make_row(work, scale, unit, _pair(figures)) for work, unit, figures in table]
+    running = [start.running_s for start in starts[0] if start.running_s is not None]
+    return [rows[0], make_row("of that, after imports", scale, "s", (pick(running), None)), *rows[1:]]
 
 
 def _pair(figures: list[Figure]) -> tuple[Figure, Figure | None]:
