@@ -1,1 +1,1 @@
-"""Our tables in the kernel: names and shapes, packed elements, transactions over netlink, and the monitor."""
+"""Our tables in the kernel: names and shapes, packed elements, transactions over netlink, the monitor. See README."""

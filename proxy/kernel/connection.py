@@ -5,7 +5,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from endpointslice.types import Family
 from proxy.kernel.attributes import parse_attributes, parse_number
@@ -27,6 +27,7 @@ from proxy.kernel.batch import (
     parse_error,
 )
 from proxy.kernel.change import KernelError
+from proxy.kernel.dumps import Unusable
 
 NETLINK_NETFILTER = 12
 SOL_NETLINK = 270
@@ -122,15 +123,15 @@ class Connection:
                     return
                 yield reply
 
-    def read_stable(self, read: Callable[[], T]) -> T:
-        """What `read` gives while no transaction of anybody falls between.
+    def read_stable(self, read: Callable[[], T | Unusable]) -> T | Literal[Unusable.FOREIGN]:
+        """What `read` gives while no transaction of anybody falls between, and no element comes twice.
 
         A dump under change misses elements or gives them twice, and on Linux 6.18 no flag says so (tried).
         """
         for _attempt in range(_STABLE_ATTEMPTS):
             before = self.generation()
             value = read()
-            if self.generation() == before:
+            if self.generation() == before and value is not Unusable.REPEATED:
                 return value
         raise KernelError("nftables changed during each of many attempts to read it", unknown=True)
 

@@ -26,7 +26,7 @@ from proxy.kernel.base import (
 from proxy.kernel.batch import FAMILY_NUMBERS, Message, Reply, Type
 from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError, MapChange, apply_change
 from proxy.kernel.connection import Connection
-from proxy.kernel.dumps import unpack_counters, unpack_elements
+from proxy.kernel.dumps import Unusable, iter_elements, parse_packets, unpack_counters, unpack_elements
 from proxy.kernel.elements import LIST_SET
 from proxy.kernel.ruleset import TABLE, SetId, SetName
 from proxy.kernel.transaction import missing_chains, plan_batches
@@ -70,13 +70,13 @@ class NftKernel:
         installed = Installed(elements={}, chains=set())
         for family in self.families:
             picks = self._connection.read_stable(partial(self._read_tables, family))
-            if picks is None:
+            if picks is None or isinstance(picks, Unusable):
                 return None
             installed.chains.update((family, chain) for chain in picks)
             for name in SetName:
                 set_id = SetId(family, name)
                 elements = self._connection.read_stable(partial(self._read_elements, set_id))
-                if elements is None:
+                if isinstance(elements, Unusable):
                     return None
                 installed.elements[set_id] = elements
         return installed
@@ -116,7 +116,8 @@ class NftKernel:
 
     def counters(self, set_id: SetId) -> Mapping[bytes, int]:
         """Packets (new connections) per element of a verdict map with counters."""
-        return self._connection.read_stable(partial(self._read_counters, set_id))
+        found = self._connection.read_stable(partial(self._read_counters, set_id))
+        return {} if isinstance(found, Unusable) else found
 
     def remove(self) -> None:
         """Delete exactly our tables; nothing happens where there are none."""
@@ -129,10 +130,10 @@ class NftKernel:
             return None  # a dormant table has no hooks
         return find_pick_chains(family, read_tables(self._connection, family), expected_tables(self._base, family))
 
-    def _read_elements(self, set_id: SetId) -> dict[bytes, bytes] | None:
+    def _read_elements(self, set_id: SetId) -> dict[bytes, bytes] | Unusable:
         return unpack_elements(set_id, self._dump_elements(set_id))
 
-    def _read_counters(self, set_id: SetId) -> dict[bytes, int]:
+    def _read_counters(self, set_id: SetId) -> dict[bytes, int] | Unusable:
         return unpack_counters(self._dump_elements(set_id))
 
     def _dump_elements(self, set_id: SetId) -> Iterator[bytes]:
@@ -162,5 +163,7 @@ def _final_counts(echoes: Iterable[Reply]) -> Counters:
             name = parse_name(parse_attributes(echo.payload).get(LIST_SET, b""))
             payloads[SetId(family, SetName(name))].append(echo.payload)
     return {
-        (set_id, key): packets for set_id, found in payloads.items() for key, packets in unpack_counters(found).items()
+        (set_id, element.key): parse_packets(element.counter)
+        for set_id, found in payloads.items()
+        for element in iter_elements(found)
     }

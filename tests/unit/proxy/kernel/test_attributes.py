@@ -48,6 +48,6 @@ def test_the_nested_flag_is_no_part_of_the_type() -> None:
 
 
 def test_names_and_numbers_of_nothing() -> None:
-    assert parse_name(b"caf\xff\0") == "caf\\xff"
+    assert parse_name(b"pick\xff\0") == "pick\\xff"
     assert parse_name(b"") == ""
     assert parse_number(b"") == 0

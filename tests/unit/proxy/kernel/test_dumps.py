@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from endpointslice.types import Family
 from proxy.kernel.attributes import pack_attribute, pack_name, pack_nest, pack_u32
-from proxy.kernel.dumps import iter_elements, unpack_counters, unpack_elements
+from proxy.kernel.dumps import Unusable, iter_elements, unpack_counters, unpack_elements
 from proxy.kernel.elements import DATA, FLAGS, KEY, LIST_ELEMENT, LIST_ELEMENTS, VALUE, pack_adds, pack_verdict
 from proxy.kernel.ruleset import LAYOUTS, Data, SetId, SetName, address_bytes, key_bytes
 
@@ -71,7 +71,7 @@ def test_what_we_pack_is_what_we_read(packed: tuple[SetId, dict[bytes, bytes]]) 
 
 
 @given(st.binary(max_size=120), SETS)
-def test_any_bytes_give_elements_or_none_and_no_exception(noise: bytes, set_id: SetId) -> None:
+def test_any_bytes_give_elements_or_a_reason_and_no_exception(noise: bytes, set_id: SetId) -> None:
     for payload in (noise, pack_attribute(LIST_ELEMENTS, noise), listed(pack_attribute(LIST_ELEMENT, noise))):
         unpack_elements(set_id, [payload])
         unpack_counters([payload])
@@ -110,11 +110,11 @@ def test_any_bytes_give_elements_or_none_and_no_exception(noise: bytes, set_id: 
             {KEY_A: b"verdict -16"},
             id="a verdict that we don't know keeps its number",
         ),
-        pytest.param([element(KEY_A), element(KEY_A)], {KEY_A: b""}, id="listed twice"),
-        pytest.param([element(None, pack_verdict(b"drop"))], None, id="a catch-all, which we never write"),
+        pytest.param([element(KEY_A), element(KEY_A)], Unusable.REPEATED, id="listed twice"),
+        pytest.param([element(None, pack_verdict(b"drop"))], Unusable.FOREIGN, id="a catch-all, which we never write"),
     ],
 )
-def test_a_verdict_map(elements: Iterable[bytes], expected: dict[bytes, bytes] | None) -> None:
+def test_a_verdict_map(elements: Iterable[bytes], expected: dict[bytes, bytes] | Unusable) -> None:
     assert unpack_elements(PORTS, [listed(*elements)]) == expected
 
 
@@ -135,9 +135,12 @@ def test_messages_of_one_dump_add_up() -> None:
         pytest.param([element(KEY_A, pack_verdict(b"drop"))], {KEY_A: 0}, id="none"),
         pytest.param([element(KEY_A, counter(5, "quota"))], {KEY_A: 0}, id="another expression"),
         pytest.param([element(KEY_A, counter(5))], {KEY_A: 5}, id="an echo that leaves the data out"),
+        pytest.param(
+            [element(KEY_A, counter(5)), element(KEY_A, counter(6))], Unusable.REPEATED, id="one listed twice"
+        ),
     ],
 )
-def test_counters(elements: Iterable[bytes], expected: dict[bytes, int]) -> None:
+def test_counters(elements: Iterable[bytes], expected: dict[bytes, int] | Unusable) -> None:
     assert unpack_counters([listed(*elements)]) == expected
 
 
@@ -159,11 +162,12 @@ END = pack_u32(FLAGS, 1)
             id="a start ends the range before",
         ),
         pytest.param([element(b"\x0a\0\0\0")], {b"\x0a\0\0\0\xff\xff\xff\xff": b""}, id="no end"),
-        pytest.param([element(bytes(16))], None, id="a key of another size"),
-        pytest.param([element(None)], None, id="no key"),
+        pytest.param([element(bytes(16))], Unusable.FOREIGN, id="a key of another size"),
+        pytest.param([element(None)], Unusable.FOREIGN, id="no key"),
+        pytest.param([element(bytes(4)), element(bytes(4))], Unusable.REPEATED, id="listed twice"),
     ],
 )
-def test_ranges(elements: Iterable[bytes], expected: dict[bytes, bytes] | None) -> None:
+def test_ranges(elements: Iterable[bytes], expected: dict[bytes, bytes] | Unusable) -> None:
     assert unpack_elements(SetId(Family.IPV4, SetName.LOCAL_PODS), [listed(*elements)]) == expected
 
 

@@ -22,7 +22,7 @@ PODS = SetId(Family.IPV4, SetName.LOCAL_PODS)
 
 def keys(set_id: SetId) -> st.SearchStrategy[bytes]:
     size = 12 if set_id is ENDPOINTS else 8
-    return st.integers(0, 400).map(lambda number: number.to_bytes(size))
+    return st.integers(0, 40).map(lambda number: number.to_bytes(size))
 
 
 @st.composite
@@ -34,7 +34,7 @@ def changes(draw: st.DrawFn) -> Change:
         (ENDPOINTS, st.just(b"x" * 8)),
         (MASQUERADE, st.just(b"")),
     ):
-        part = st.dictionaries(keys(set_id), data, max_size=40)
+        part = st.dictionaries(keys(set_id), data, max_size=12)
         sets[set_id] = MapChange(delete=draw(part), add=draw(part))
     return Change(sets)
 
@@ -62,7 +62,7 @@ def test_a_change_that_fits_is_one_batch_with_deletes_first(change: Change) -> N
     assert kinds == sorted(kinds, reverse=True)  # DELSETELEM is the higher number
 
 
-@given(changes(), st.integers(500, 3000))
+@given(changes(), st.integers(300, 900))
 def test_a_split_change_has_the_same_elements_within_the_limit(change: Change, limit_bytes: int) -> None:
     batches = plan(change, limit_bytes)
 
@@ -70,7 +70,7 @@ def test_a_split_change_has_the_same_elements_within_the_limit(change: Change, l
     assert sorted(step[1:] for step in steps(batches)) == sorted(step[1:] for step in steps(plan(change, WHOLE)))
 
 
-@given(changes(), st.integers(500, 3000))
+@given(changes(), st.integers(300, 900))
 def test_both_halves_of_a_replaced_key_stay_in_one_batch_the_delete_first(change: Change, limit_bytes: int) -> None:
     sent = {step[1:]: (step[0], order) for order, step in enumerate(steps(plan(change, limit_bytes)))}
 
@@ -81,7 +81,7 @@ def test_both_halves_of_a_replaced_key_stay_in_one_batch_the_delete_first(change
             assert order_of_delete < order
 
 
-@given(changes(), st.integers(500, 3000))
+@given(changes(), st.integers(300, 900))
 def test_endpoints_come_before_the_verdicts_that_lead_to_them_and_go_after(change: Change, limit_bytes: int) -> None:
     batches = plan(change, limit_bytes)
     verdicts = [batch for batch, _kind, name, _key in steps(batches) if LAYOUTS[SetName(name)].data is Data.VERDICT]
