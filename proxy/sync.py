@@ -30,6 +30,7 @@ from proxy.sources import Source
 
 log = structlog.get_logger()
 
+OWNERS_S = 2.0  # how long the first write waits for the owners of this node's pods; a GET takes milliseconds
 FOREIGN_GAP_S = 0.2  # a program that keeps editing our tables is answered at most this often
 _MOST_MESSAGES = 10_000  # that are handled before it is looked whether a sync is due
 
@@ -91,6 +92,7 @@ class Loop:
         self._last = LastSync()
         self._waiting_since_s: float | None = None  # the oldest change that isn't in the kernel
         self._not_before_s = float("-inf")
+        self._owners_until_s: float | None = None  # how long the first write waits for owners of pods
         self._triggers: list[datetime] = []
         self._started = datetime.now(UTC)
         self._updated = self._started
@@ -183,6 +185,8 @@ class Loop:
             metrics.SERVICE_CHANGES_PENDING.labels(family).inc(changes[Kind.SERVICE])
         self._triggers.extend(new_triggers(before, batch, self._started))
         self._touched = merge_touched(self._touched, touched)
+        if touched.pods:
+            self._not_before_s = float("-inf")
         self._queue()
 
     def _queue(self) -> None:
@@ -200,6 +204,8 @@ class Loop:
         self._touched = NOTHING
         for pod in self.planner.wanted_pods:
             self._source.request_pod(pod, "")
+        if self._waits_for_owners(started):
+            return
         added, deleted, counters = self._write(installed, full=full)
         self._finish(counters)
         took_s = time.monotonic() - started
@@ -212,6 +218,18 @@ class Loop:
             self._synced = True
             log.info("first_sync_done", services=len(self._snapshot.services))
             settle_memory()
+
+    def _waits_for_owners(self, now_s: float) -> bool:
+        """True while the first write waits for the owners of this node's pods, where they are asked for one by one.
+
+        A former daemon knew them: without them its same-node traffic would go elsewhere, and back a moment later.
+        """
+        if self._synced or not self.planner.wanted_pods or Kind.POD in self._source.kinds:
+            return False
+        if self._owners_until_s is None:
+            self._owners_until_s = now_s + OWNERS_S
+        self._not_before_s = self._owners_until_s
+        return now_s < self._owners_until_s
 
     def _write(self, installed: Installed | None, *, full: bool) -> tuple[int, int, Counters]:
         """Bring the kernel to the desired elements; how many were added and deleted, and counts that ended."""

@@ -81,6 +81,13 @@ class KeepingKernel:
             raise error
 
 
+def first_lists(*objects: Object) -> Iterator[Events]:
+    """A complete list of each kind that the loop waits for."""
+    for kind in sorted(KINDS):
+        listed = tuple(Changed(kind, one.name, one) for one in objects if kind_of(one) is kind)
+        yield Events((Listed(kind, listed),))
+
+
 class RunningLoop:
     """A loop in a thread of its own."""
 
@@ -98,9 +105,7 @@ class RunningLoop:
 
     def list_all(self, *objects: Object) -> None:
         """The first complete list of each kind."""
-        for kind in sorted(KINDS):
-            listed = tuple(Changed(kind, one.name, one) for one in objects if kind_of(one) is kind)
-            self.send(Events((Listed(kind, listed),)))
+        self.send(*first_lists(*objects))
         self.until(lambda: self.loop.health().ready)
 
     def put(self, *objects: Object) -> None:

@@ -22,6 +22,7 @@ class Desired:
         self._keys: dict[str, tuple[SetId | bytes, ...]] = {}  # by owner: a set, its keys, the next set, ..
         self._owners: dict[Key, int] = {}  # only for keys with more than one
         self._dirty: dict[SetId, set[bytes]] = {}
+        self._confirmed = False  # the kernel has agreed once
         self._counted: Labels = {}  # what counters in the kernel count, where that may have ended
 
     def replace(self, owners: Iterable[str], rendered: Iterable[Rendered]) -> None:
@@ -41,7 +42,8 @@ class Desired:
             for where in before.keys() - after.keys():
                 del self.labels[where]
             self.labels.update(after)
-            self._counted = before | self._counted
+            if self._confirmed:  # else those labels were never the kernel's
+                self._counted = before | self._counted
 
     def _remove(self, owner: str, labels: dict[Key, Label]) -> None:
         """Take the owner's elements away; their labels are added to `labels`."""
@@ -96,6 +98,7 @@ class Desired:
 
     def confirm(self) -> None:
         """The kernel agreed to what `pending` gave."""
+        self._confirmed = True
         self._dirty.clear()
         self._counted.clear()
 

@@ -7,12 +7,12 @@ from structlog.testing import capture_logs
 
 from endpointslice.snapshot import Changed, Listed
 from endpointslice.topology import Tier
-from endpointslice.types import IP, Kind, Node, NodeName, TrafficDistribution, Zone
+from endpointslice.types import IP, Kind, Node, NodeName, Pod, PodName, TrafficDistribution, Zone
 from proxy.kernel.change import KernelError
-from proxy.sync import FOREIGN_GAP_S, Events, ForeignChange, HostAddresses
+from proxy.sync import FOREIGN_GAP_S, OWNERS_S, Events, ForeignChange, HostAddresses
 from tests.builders import HTTP_NODE_PORT, a_slice, daemon_set, service, slice_endpoint, zones
 from tests.elements_text import show_elements
-from tests.loop import KeepingKernel, metric, running
+from tests.loop import KeepingKernel, first_lists, metric, running
 
 A, B, C = (slice_endpoint(f"10.244.0.{number}", for_zones=zones("za")) for number in (1, 2, 3))
 WEB, PIECE = service(), a_slice([A, B])
@@ -20,6 +20,7 @@ OTHER = service("default/other", cluster_ips=(IP("10.96.0.11"),))
 OTHER_PIECE = a_slice([A], "default/other-1", service=OTHER.name)
 N1 = Node(NodeName("n1"), addresses=(IP("192.0.2.1"),))
 SERVED_BY_A = "endpoints: 10.96.0.10 TCP 80 #0 -> 10.244.0.1:8080"
+SERVED_BY_ONE = "service_ports: 10.96.0.10 TCP 80 -> goto pick_1"
 SERVED_BY_C = "endpoints: 10.96.0.10 TCP 80 #0 -> 10.244.0.3:8080"
 PENDING = "kubeproxy_sync_proxy_rules_endpoint_changes_pending"
 
@@ -216,3 +217,41 @@ def test_the_source_is_asked_who_owns_our_pod() -> None:
         loop.put(daemon_set(desired=1))
 
         loop.until(lambda: loop.source.asked == ["default/agent-abcde"])
+
+
+AGENT = service(traffic_distribution=TrafficDistribution.PREFER_CLOSE)
+AGENT_SLICE = a_slice(
+    [
+        slice_endpoint("10.244.0.1", node=NodeName("n1"), pod="default/agent-abcde"),
+        slice_endpoint("10.244.1.1", node=NodeName("n2"), pod="default/agent-fghij"),
+    ]
+)
+AGENT_POD = Pod(PodName("default/agent-abcde"), daemon_set=daemon_set().name)
+
+
+def test_after_a_restart_same_node_traffic_stays_while_the_owner_of_our_pod_is_asked_for() -> None:
+    kernel = KeepingKernel()
+    with running(kernel) as former:
+        former.put(daemon_set(desired=2), AGENT_POD)
+        former.list_all(AGENT, AGENT_SLICE)
+        assert SERVED_BY_ONE in former.shown()
+    kernel.calls.clear()
+
+    with running(kernel) as loop:
+        loop.put(daemon_set(desired=2))
+        loop.send(*first_lists(AGENT, AGENT_SLICE))
+        loop.until(lambda: loop.source.asked == ["default/agent-abcde"])
+        loop.put(AGENT_POD)
+        loop.until(lambda: loop.loop.health().ready)
+
+    assert "run" not in kernel.calls
+
+
+def test_an_owner_that_nobody_tells_keeps_the_first_write_for_two_seconds_only() -> None:
+    with running() as loop:
+        loop.put(daemon_set(desired=2))
+        started_s = time.monotonic()
+        loop.list_all(AGENT, AGENT_SLICE)
+
+        assert OWNERS_S <= time.monotonic() - started_s
+        assert "service_ports: 10.96.0.10 TCP 80 -> goto pick_2" in loop.shown()
