@@ -253,5 +253,5 @@ def test_an_owner_that_nobody_tells_keeps_the_first_write_for_two_seconds_only()
         started_s = time.monotonic()
         loop.list_all(AGENT, AGENT_SLICE)
 
-        assert OWNERS_S <= time.monotonic() - started_s
+        assert time.monotonic() - started_s >= OWNERS_S
         assert "service_ports: 10.96.0.10 TCP 80 -> goto pick_2" in loop.shown()
