@@ -90,12 +90,14 @@ def test_cleanup_removes_our_tables_and_no_others(cluster: Cluster, space: Space
     for table in foreign:
         nft(node.site.netns, f"add table {table}; add chain {table} kept")
 
+    refused = node.command("cleanup")
     node.stop()
     assert list_tables(node.site.netns) == {"ip closeby", "ip6 closeby", *foreign}
-    cleanup = node.run("cleanup")
-    again = node.run("cleanup")
+    cleanup = node.command("cleanup")
+    again = node.command("cleanup")
 
-    assert (cleanup.code, again.code) == (0, 0)
+    assert (refused.code, cleanup.code, again.code) == (1, 0, 0)
+    assert "another closeby runs here" in refused.error
     assert list_tables(node.site.netns) == foreign
     assert "chain kept" in nft(node.site.netns, "list table ip theirs")
     assert Outcome.ANSWERED not in cluster.ask(CLIENT, web._replace(tries=4, timeout_s=0.3)).outcomes

@@ -45,6 +45,12 @@ def hold_lock(path: Path) -> IO[str]:
     return lock
 
 
+def check_lock(path: Path) -> None:
+    """AlreadyRunningError if a daemon holds the lock beside the socket; where no lock was made, none runs."""
+    if path.with_name(path.name + ".lock").exists():
+        hold_lock(path).close()
+
+
 class _Server(ThreadingUnixStreamServer):
     daemon_threads = True
 

@@ -18,7 +18,7 @@ from proxy.dump import render_dump
 from proxy.health import serve_health
 from proxy.kernel.change import Counters, KernelError
 from proxy.kernel.monitor import Monitor, Seen
-from proxy.kernel.netlink import NftKernel
+from proxy.kernel.netlink import NftKernel, host_families
 from proxy.kernel.ruleset import SetId
 from proxy.metrics import COUNTED_SETS, KernelCollector
 from proxy.metrics_server import serve_metrics
@@ -54,7 +54,7 @@ class Daemon:
         self._config = config
         self._lock = hold_lock(config.control_socket)
         self._source = open_source(config)
-        self._kernel = NftKernel()
+        self._kernel = NftKernel(host_families())
         self._loop = Loop(
             config.settings, self._source, self._kernel, Pacing(config.min_sync_period_s, config.sync_period_s)
         )
@@ -62,11 +62,12 @@ class Daemon:
 
     def run(self) -> None:
         """Work until SIGTERM or SIGINT, then stop and leave the rules in place. KernelError: this host can't run us."""
+        monitor = Monitor(self._kernel.port_id, self._kernel.families)  # before the first read: nothing goes unseen
         self._kernel.read()  # privilege and nf_tables are there, or this ends it in plain words
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         self._serve()
-        threading.Thread(target=self._watch_kernel, name="kernel-monitor", daemon=True).start()
+        threading.Thread(target=self._watch_kernel, args=(monitor,), name="kernel-monitor", daemon=True).start()
         if self._config.settings.node_port_addresses != (PRIMARY,) or self._config.manifests is not None:
             from proxy.host import HostAddressWatch  # noqa: PLC0415  # pyroute2 takes a sixth of a second to import
 
@@ -104,8 +105,7 @@ class Daemon:
     def _dump(self) -> bytes:
         return render_dump(self._loop.published.snapshot, self._config.settings)
 
-    def _watch_kernel(self) -> None:
-        monitor = Monitor(self._kernel.port_id)
+    def _watch_kernel(self, monitor: Monitor) -> None:
         while True:
             if monitor.wait(None) is not Seen.NOTHING:
                 self._loop.inbox.put(ForeignChange())
@@ -115,8 +115,9 @@ def _count() -> Counters:
     """Connections by element, read over a socket of its own: the loop's belongs to the loop's thread."""
     counts: dict[tuple[SetId, bytes], int] = {}
     try:
-        with NftKernel() as kernel:
-            for set_id in COUNTED_SETS:
+        families = host_families()
+        with NftKernel(families) as kernel:
+            for set_id in (one for one in COUNTED_SETS if one.family in families):
                 found: Mapping[bytes, int] = kernel.counters(set_id)
                 counts.update({(set_id, key): packets for key, packets in found.items()})
     except KernelError as error:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import resources
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -31,7 +32,7 @@ from proxy.kernel.elements import LIST_SET
 from proxy.kernel.ruleset import TABLE, SetId, SetName
 from proxy.kernel.transaction import missing_chains, plan_batches
 
-__all__ = ["KernelError", "NftKernel", "load_base"]
+__all__ = ["KernelError", "NftKernel", "host_families", "load_base"]
 
 _NAME = pack_name(1, TABLE)  # the table's name is attribute 1 of every request
 _FAMILIES = {number: family for family, number in FAMILY_NUMBERS.items()}
@@ -40,6 +41,11 @@ _FAMILIES = {number: family for family, number in FAMILY_NUMBERS.items()}
 def load_base() -> Base:
     """The compiled ruleset that this package ships."""
     return msgspec.json.decode(resources.files(__package__).joinpath("base.json").read_bytes(), type=Base)
+
+
+def host_families() -> tuple[Family, ...]:
+    """The families that this network namespace has: a kernel booted with ipv6.disable=1 lacks one."""
+    return tuple(Family) if Path("/proc/net/if_inet6").exists() else (Family.IPV4,)
 
 
 class NftKernel:
