@@ -99,7 +99,7 @@ def test_a_daemon_that_starts_without_rules_and_without_the_api_server_serves_on
     web = target(space.add_service("web"))
     node = cluster.daemons["east-1"]
     node.stop()
-    assert node.run("cleanup").code == 0
+    assert node.command("cleanup").code == 0
     cluster.plane.stop_apiserver()
 
     node.start()

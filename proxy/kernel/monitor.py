@@ -14,7 +14,7 @@ from endpointslice.types import Family
 from proxy.kernel.attributes import iter_attributes, parse_name
 from proxy.kernel.batch import FAMILY_NUMBERS, Reply, Type, iter_replies
 from proxy.kernel.change import KernelError
-from proxy.kernel.connection import SOL_NETLINK, open_socket
+from proxy.kernel.connection import SOL_NETLINK, explain_errno, open_socket
 from proxy.kernel.ruleset import TABLE
 
 _ADD_MEMBERSHIP = 1  # NETLINK_ADD_MEMBERSHIP
@@ -45,7 +45,11 @@ class Monitor:
         self._socket = open_socket(_RECEIVE_BYTES)
         self._buffer = bytearray(_BUFFER_BYTES)
         _ignore_port(self._socket, port_id)
-        self._socket.setsockopt(SOL_NETLINK, _ADD_MEMBERSHIP, _GROUP_NFTABLES)
+        try:
+            self._socket.setsockopt(SOL_NETLINK, _ADD_MEMBERSHIP, _GROUP_NFTABLES)
+        except OSError as error:  # without CAP_NET_ADMIN this is the first thing that the kernel refuses
+            self.close()
+            raise KernelError(f"nftables monitor: {explain_errno(error.errno or 0)}") from error
 
     def fileno(self) -> int:
         """For select() and the like."""
