@@ -1,11 +1,12 @@
 """Running `closeby` in this process, and a small folder of manifests."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import structlog
 
 from proxy.__main__ import main
 
@@ -56,7 +57,7 @@ RunCloseby = Callable[..., Result]
 
 
 @pytest.fixture
-def run_closeby(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunCloseby:
+def run_closeby(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[RunCloseby]:
     def run(*arguments: str | Path) -> Result:
         monkeypatch.setattr(sys, "argv", ["closeby", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
@@ -65,7 +66,8 @@ def run_closeby(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         code = ended.value.code
         return Result(code if isinstance(code, int) else 0, written.out, written.err)
 
-    return run
+    yield run
+    structlog.reset_defaults()  # the commands set it up for their process
 
 
 @pytest.fixture
