@@ -16,11 +16,15 @@ from proxy.control import read_dump
 from proxy.dump import read_settings
 from proxy.planner.planner import NOTHING, Moment, Planner
 from proxy.planner.settings import Settings
+from proxy.sources import Source
 from proxy.sources.dumps import load_dump, parse_dump
 from proxy.sources.manifests import load_folder
 
 LIST_S = 60.0  # how long the API server may take for its lists
 POD_S = 5.0  # and for the owners of a few pods
+
+
+Posted = queue.SimpleQueue[Sequence[Changed | Listed]]
 
 
 class Wanted(NamedTuple):
@@ -72,35 +76,49 @@ def _list_once(kubeconfig: Path, node: NodeName) -> Snapshot:
     from proxy.sources.credentials import load_kubeconfig  # noqa: PLC0415
     from proxy.sources.transport import ApiServer  # noqa: PLC0415
 
-    posted: queue.SimpleQueue[Sequence[Changed | Listed]] = queue.SimpleQueue()
+    posted: Posted = queue.SimpleQueue()
     source = ApiServerSource(ApiServer(partial(load_kubeconfig, kubeconfig)), node)
     source.start(posted.put)
+    try:
+        snapshot = _await_lists(source, posted, f"--kubeconfig: {kubeconfig}")
+        return _await_owners(source, posted, snapshot, node)
+    finally:
+        source.stop()
+
+
+def _await_lists(source: Source, posted: Posted, where: str) -> Snapshot:
     missing = set(source.kinds)
     snapshot = EMPTY
     until_s = time.monotonic() + LIST_S
-    try:
-        while missing:
+    while missing:
+        try:
             batch = posted.get(timeout=max(0.0, until_s - time.monotonic()))
-            snapshot, _ = apply_events(snapshot, batch)
-            missing -= {event.kind for event in batch if isinstance(event, Listed)}
-        until_s = time.monotonic() + POD_S
-        while wanted := _wanted_pods(snapshot, node):
-            for pod in wanted:
-                source.request_pod(pod, "")
-            snapshot, _ = apply_events(snapshot, posted.get(timeout=max(0.0, until_s - time.monotonic())))
-    except queue.Empty:
-        if missing:
+        except queue.Empty:
             kinds = ", ".join(sorted(kind.value for kind in missing))
             errors = "; ".join(sorted({status.error for status in source.status().values() if status.error}))
-            raise ConfigError(
-                f"--kubeconfig: {kubeconfig}: no list of {kinds} came within {LIST_S:.0f} s {errors}"
-            ) from None
-    finally:
-        source.stop()
+            raise ConfigError(f"{where}: no list of {kinds} came within {LIST_S:.0f} s {errors}") from None
+        snapshot, _ = apply_events(snapshot, batch)
+        missing -= {event.kind for event in batch if isinstance(event, Listed)}
+    return snapshot
+
+
+def _await_owners(source: Source, posted: Posted, snapshot: Snapshot, node: NodeName) -> Snapshot:
+    """The Snapshot with the owners of the pods that the same-node rule asks for; those that don't come are unknown."""
+    answered: set[str] = set()
+    until_s = time.monotonic() + POD_S
+    while wanted := _wanted_pods(snapshot, node) - answered:
+        for pod in wanted:
+            source.request_pod(pod, "")
+        try:
+            batch = posted.get(timeout=max(0.0, until_s - time.monotonic()))
+        except queue.Empty:
+            break
+        answered |= {event.name for event in batch if isinstance(event, Changed) and event.kind is Kind.POD}
+        snapshot, _ = apply_events(snapshot, batch)
     return snapshot
 
 
 def _wanted_pods(snapshot: Snapshot, node: NodeName) -> frozenset[PodName]:
     planner = Planner(Settings(node))
     planner.update(snapshot, NOTHING, Moment({}, frozenset(), 0.0))
-    return planner.wanted_pods - {PodName(name) for kind, name in snapshot.skipped if kind is Kind.POD}
+    return planner.wanted_pods
