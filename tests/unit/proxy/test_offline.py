@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from endpointslice.types import Kind, NodeName
-from proxy.offline import Wanted, load
+from proxy.offline import POD_S, Wanted, load
 from proxy.planner.settings import Settings
 from proxy.report import report_plan
 from proxy.sources.apiserver import list_resources
