@@ -20,12 +20,13 @@ from proxy.kernel.change import Counters, KernelError
 from proxy.kernel.monitor import Monitor, Seen
 from proxy.kernel.netlink import NftKernel, host_families
 from proxy.kernel.ruleset import SetId
+from proxy.messages import Events, ForeignChange, HostAddresses, Stop
 from proxy.metrics import COUNTED_SETS, KernelCollector
 from proxy.metrics_server import serve_metrics
 from proxy.pacing import Pacing
 from proxy.planner.settings import PRIMARY
 from proxy.sources import Source
-from proxy.sync import Events, ForeignChange, HostAddresses, Loop, Stop
+from proxy.sync import Loop
 from proxy.version import VERSION
 
 log = structlog.get_logger()

@@ -9,7 +9,7 @@ import time
 from collections import Counter as Tally
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -21,6 +21,7 @@ from proxy.health import Health
 from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError
 from proxy.kernel.ruleset import SetId
 from proxy.memory import prepare_memory, settle_memory
+from proxy.messages import Events, ForeignChange, HostAddresses, Message, Stop
 from proxy.metrics import Published
 from proxy.pacing import LastSync, Pacing, next_sync_s
 from proxy.planner.fragments import Label
@@ -49,29 +50,6 @@ class Kernel(Protocol):
     def run(self, change: Change, installed: Installed) -> Counters:
         """One transaction; then `installed` includes it."""
         ...
-
-
-class Events(NamedTuple):
-    """From a source."""
-
-    batch: Batch
-
-
-class HostAddresses(NamedTuple):
-    """The host's own addresses, at start and after each change."""
-
-    addresses: frozenset[IP]
-
-
-class ForeignChange(NamedTuple):
-    """Another program changed our tables, or may have."""
-
-
-class Stop(NamedTuple):
-    """End the loop; the rules stay."""
-
-
-Message = Events | HostAddresses | ForeignChange | Stop
 
 
 class Loop:

@@ -13,10 +13,11 @@ from endpointslice.snapshot import Changed, Listed
 from endpointslice.types import CIDR, Kind, NodeName, Object, PodName
 from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError, apply_change
 from proxy.kernel.ruleset import SetId
+from proxy.messages import Events, Message, Stop
 from proxy.pacing import Pacing
 from proxy.planner.settings import Settings
 from proxy.sources import KindStatus, Post
-from proxy.sync import Events, Loop, Message, Stop
+from proxy.sync import Loop
 from tests.elements_text import show_elements
 from tests.strategies import kind_of
 

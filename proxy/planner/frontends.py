@@ -47,20 +47,21 @@ class Claim(NamedTuple):
 
 def service_families(service: Service) -> tuple[Family, ...]:
     """The families that the Service has a ClusterIP of; its other addresses of other families don't count."""
-    return tuple(family_of(ip) for ip in service.cluster_ips)
+    return tuple([family_of(ip) for ip in service.cluster_ips])
 
 
 def port_frontends(service: Service, port: ServicePort, family: Family) -> tuple[Frontend, ...]:
     """Every frontend of one Service port in one family, the ClusterIP first; an address named twice counts once."""
     seen: set[IP] = set()
     frontends: list[Frontend] = []
+    is_ipv6 = family is Family.IPV6
     for kind, ips in (
         (FrontendKind.CLUSTER_IP, service.cluster_ips),
         (FrontendKind.LOAD_BALANCER_IP, service.load_balancer_ips),
         (FrontendKind.EXTERNAL_IP, service.external_ips),
     ):
         for ip in ips:
-            if ip not in seen and family_of(ip) is family:
+            if (":" in ip) is is_ipv6 and ip not in seen:
                 seen.add(ip)
                 frontends.append(Frontend(kind, family, ip, port.protocol, port.port))
     if port.node_port:

@@ -9,7 +9,8 @@ from endpointslice.snapshot import Changed, Listed
 from endpointslice.topology import Tier
 from endpointslice.types import IP, Kind, Node, NodeName, Pod, PodName, TrafficDistribution, Zone
 from proxy.kernel.change import KernelError
-from proxy.sync import FOREIGN_GAP_S, OWNERS_S, Events, ForeignChange, HostAddresses
+from proxy.messages import Events, ForeignChange, HostAddresses
+from proxy.sync import FOREIGN_GAP_S, OWNERS_S
 from tests.builders import HTTP_NODE_PORT, a_slice, daemon_set, service, slice_endpoint, zones
 from tests.elements_text import show_elements
 from tests.loop import KeepingKernel, first_lists, metric, running

@@ -6,8 +6,8 @@ from endpointslice.snapshot import Changed
 from endpointslice.topology import Tier
 from endpointslice.types import IP, Kind, Node, NodeName, ServiceName, Skipped, Zone
 from proxy.kernel.ruleset import SetId
+from proxy.messages import Events
 from proxy.planner.fragments import Label
-from proxy.sync import Events
 from tests.builders import a_slice, service, slice_endpoint, zones
 from tests.loop import KeepingKernel, running
 
