@@ -13,14 +13,14 @@ from endpointslice.snapshot import EMPTY, Changed, Listed, Snapshot, apply_event
 from endpointslice.types import Kind, NodeName, PodName
 from proxy.config import ConfigError
 from proxy.control import read_dump
-from proxy.dump import read_settings
+from proxy.dump import add_skipped, read_settings
 from proxy.planner.planner import NOTHING, Moment, Planner
 from proxy.planner.settings import Settings
 from proxy.sources import Source
-from proxy.sources.dumps import load_dump, parse_dump
+from proxy.sources.dumps import Dump, load_dump, parse_dump
 from proxy.sources.manifests import load_folder
 
-LIST_S = 60.0  # how long the API server may take for its lists
+LIST_S = 15.0  # how long the API server may take for its lists
 POD_S = 5.0  # and for the owners of a few pods
 
 
@@ -51,8 +51,7 @@ def load(wanted: Wanted, node: NodeName) -> Loaded:
     if wanted.manifests is not None:
         return Loaded(apply_events(EMPTY, load_folder(wanted.manifests))[0])
     if wanted.dump is not None:
-        changes, extra = load_dump(wanted.dump)
-        return Loaded(apply_events(EMPTY, changes)[0], read_settings(extra))
+        return _read(load_dump(wanted.dump))
     if wanted.kubeconfig is not None:
         return Loaded(_list_once(wanted.kubeconfig, node))
     return _ask_daemon(wanted.control_socket)
@@ -61,13 +60,18 @@ def load(wanted: Wanted, node: NodeName) -> Loaded:
 def _ask_daemon(socket: Path) -> Loaded:
     try:
         body = read_dump(socket)
-        changes, extra = parse_dump(body, str(socket))
+        dump = parse_dump(body, str(socket))
     except (OSError, msgspec.DecodeError) as error:
         raise ConfigError(
             f"no closeby answers at {socket} ({error}); "
             "name a source: --manifests DIR, --dump FILE or --kubeconfig FILE"
         ) from error
-    return Loaded(apply_events(EMPTY, changes)[0], read_settings(extra))
+    return _read(dump)
+
+
+def _read(dump: Dump) -> Loaded:
+    snapshot, _ = apply_events(EMPTY, dump.changes)
+    return Loaded(add_skipped(snapshot, dump.facts), read_settings(dump.facts))
 
 
 def _list_once(kubeconfig: Path, node: NodeName) -> Snapshot:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from endpointslice.daemonsets import Mode
 from endpointslice.snapshot import EMPTY, Changed, apply_events
-from endpointslice.types import CIDR, NodeName
-from proxy.dump import read_settings, render_dump
+from endpointslice.types import CIDR, Kind, NodeName, Skipped
+from proxy.dump import add_skipped, read_settings, render_dump
 from proxy.planner.settings import Settings
 from proxy.report import report_plan
 from proxy.sources.dumps import parse_dump
@@ -26,10 +26,19 @@ def test_a_dump_gives_the_same_plan_and_settings(events: list[Changed]) -> None:
 
     dump = parse_dump(render_dump(snapshot, SETTINGS), "here")
 
-    read, _ = apply_events(EMPTY, dump.changes)
+    read = add_skipped(apply_events(EMPTY, dump.changes)[0], dump.facts)
     found = read_settings(dump.facts)
     assert found == SETTINGS
     assert report_plan(read, found) == report_plan(snapshot, SETTINGS)
+
+
+def test_a_dump_tells_what_its_source_skipped() -> None:
+    reasons = (Skipped("Service default/old", "external-name"),)
+    snapshot, _ = apply_events(EMPTY, [Changed(Kind.SERVICE, "default/old", None, reasons)])
+
+    dump = parse_dump(render_dump(snapshot, SETTINGS), "here")
+
+    assert add_skipped(EMPTY, dump.facts).skipped == {(Kind.SERVICE, "default/old"): reasons}
 
 
 def test_equal_states_give_equal_bytes_whatever_came_first() -> None:
@@ -66,6 +75,7 @@ def test_a_dump_is_a_list_as_kubectl_writes_it() -> None:
 )
 def test_a_plain_list_brings_no_settings(extra: object) -> None:
     assert read_settings(extra) is None
+    assert add_skipped(EMPTY, extra) == EMPTY
 
 
 def test_settings_of_an_older_dump_have_todays_defaults() -> None:
