@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from e2e.bench.rows import Figure, make_row, pick, render_cells, render_json
+from e2e.bench.scale import Scale
 from e2e.controlplane.waiting import wait_for
 from e2e.world.netns import list_namespaces
 
@@ -90,3 +92,29 @@ def test_a_scale_that_cannot_be_is_told(flags: list[str], complaint: str) -> Non
 
     assert process.returncode == 2
     assert complaint in " ".join(said.split())
+
+
+def test_a_quantile_is_one_of_the_samples() -> None:
+    samples = [float(number) for number in range(200)]
+
+    assert pick(samples, 0.99) == Figure(198.0, 200)
+    assert pick(samples) == Figure(100.0, 200)
+    assert pick([3.0], 0.99) == Figure(3.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [pytest.param(1.0, "< 1.2 s", id="met"), pytest.param(1.3, "< 1.2 s (missed)", id="missed")],
+)
+def test_a_target_stands_beside_its_figure(seconds: float, shown: str) -> None:
+    row = make_row("first sync", Scale(10_000, 5), "s", (Figure(seconds, 5), Figure(26.0)))
+
+    assert shown in render_cells(row)
+    assert json.loads(render_json(row))["target"] == 1.2
+
+
+def test_without_a_peer_there_is_no_ratio() -> None:
+    line = json.loads(render_json(make_row("first sync", Scale(5, 5), "s", (Figure(1.0), None))))
+
+    assert line["ratio"] is None
+    assert line["kube_proxy"] is None

@@ -1,5 +1,6 @@
 """The control plane is a real one: its controllers decide, its data survives an outage, its RBAC refuses."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -181,3 +182,26 @@ def test_a_watch_from_before_a_compaction_is_gone(control_plane: ControlPlane) -
 
     with pytest.raises(ApiError, match=r"410 (Expired|Gone)"):
         next(control_plane.api.watch("Service", old, timeout_s=3))
+
+
+def test_objects_stored_past_the_server_are_listed_and_watched(control_plane: ControlPlane) -> None:
+    api = control_plane.api
+    before = api.request("GET", api.path("ConfigMap", "default/x").rpartition("/")[0] + "?limit=1")
+    stored = {
+        f"/registry/configmaps/default/stored-{number}": {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": f"stored-{number}", "namespace": "default", "uid": f"uid-{number}"},
+            "data": {"number": str(number)},
+        }
+        for number in range(200)
+    }
+
+    counts = list(control_plane.store((key, json.dumps(obj).encode()) for key, obj in stored.items()))
+
+    assert counts == [128, 72]
+    names = {obj["metadata"]["name"] for obj in api.items("ConfigMap", "default")}
+    assert names >= {f"stored-{number}" for number in range(200)}
+    assert api.get("ConfigMap", "default/stored-199")["data"] == {"number": "199"}
+    seen = next(api.watch("ConfigMap", before["metadata"]["resourceVersion"]))
+    assert seen["object"]["metadata"]["name"] == "stored-0"

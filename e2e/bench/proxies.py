@@ -15,12 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from e2e.bench.rig import CLOSEBY_NODE, PEER_NODE, Rig
 from e2e.controlplane.netns import connect_in
 from e2e.controlplane.processes import Component
+from e2e.controlplane.waiting import wait_for
 from e2e.world.hosts import CLUSTER_CIDRS
 
 _HEALTH_PORT = 10256
 _METRICS_PORT = 10249
 _TIMEOUT_S = 60.0  # kube-proxy may be busy for that long
-_FULL_SYNCS = ("kubeproxy_sync_full_proxy_rules_duration_seconds_sum",)
+_FULL_SYNCS = "kubeproxy_sync_full_proxy_rules_duration_seconds_sum"
 
 
 class ProxySpec(NamedTuple):
@@ -101,8 +102,13 @@ def run_proxy(rig: Rig, spec: ProxySpec) -> Iterator[RunningProxy]:
         component.stop()
 
 
-def sync_seconds(proxy: RunningProxy) -> float:
-    """What the proxy says that its full syncs took, both families together."""
+def wait_synced(proxy: RunningProxy, timeout_s: float) -> float:
+    """Seconds that the proxy says its full syncs took, once it says so: later than the kernel has all. TimeoutError."""
+    return wait_for(lambda: _full_sync_seconds(proxy), f"{proxy.spec.name} has synced", timeout_s=timeout_s)
+
+
+def _full_sync_seconds(proxy: RunningProxy) -> float:
+    """What /metrics has, of IPv4 where it tells families apart: one transaction may have both."""
     connection = HTTPConnection("127.0.0.1", _METRICS_PORT)
     connection.sock = connect_in(proxy.spec.netns, ("127.0.0.1", _METRICS_PORT), _TIMEOUT_S)
     connection.request("GET", "/metrics")
@@ -112,7 +118,7 @@ def sync_seconds(proxy: RunningProxy) -> float:
         sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
-        if sample.name in _FULL_SYNCS and sample.labels.get("ip_family") in {None, "", "IPv4"}
+        if sample.name == _FULL_SYNCS and sample.labels.get("ip_family") in {None, "", "IPv4"}
     )
 
 

@@ -12,7 +12,7 @@ import msgspec
 from e2e.bench.changes import Changes, Delays
 from e2e.bench.kernel import KernelView
 from e2e.bench.objects import OBJECTS_EACH
-from e2e.bench.proxies import ProxySpec, RunningProxy, own_first_sync_seconds, run_proxy, sync_seconds
+from e2e.bench.proxies import ProxySpec, RunningProxy, own_first_sync_seconds, run_proxy, wait_synced
 from e2e.bench.rig import PROGRAMS, Rig, client_pod, load
 from e2e.bench.rows import Figure, Row, make_row, pick
 from e2e.bench.scale import PORT, Scale, service_ip
@@ -23,6 +23,7 @@ FEW_SERVICES = 10
 _SETTLE_S = 0.5  # for the kernel to free what was deleted
 _AFTER_S = 1.5  # for a sync that is on its way to end
 _MOST_TARGETS = 1000
+_SYNC_TIMEOUT_S = 60.0
 _START_TIMEOUT_S = 1800.0  # kube-proxy at 44,125 x 1: a quarter of an hour and more
 
 
@@ -145,9 +146,9 @@ class Bench:
                 done_s = view.wait_for_services(
                     (spec.table, spec.services), scale, proxy.component.check, _START_TIMEOUT_S
                 )
+                own_s = wait_synced(proxy, _SYNC_TIMEOUT_S)
                 time.sleep(_SETTLE_S)
                 used_s = cpu_seconds(proxy.pid)
-                own_s = sync_seconds(proxy)
                 running_s = own_first_sync_seconds(proxy)
                 start = Start(done_s - proxy.started_s, own_s, used_s, memory.read(), running_s)
             if then is not None:
