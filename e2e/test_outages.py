@@ -33,7 +33,7 @@ def test_traffic_goes_on_while_the_api_server_is_away_and_later_changes_arrive(c
         unchanged = changes.lines()
         assert node.http(HEALTHZ_PORT, "/healthz")[0] == 200
         cluster.end_outage()
-        (late,) = space.add_pods("web", ["east-1"])
+        space.add_pods("web", ["east-1"])
         cluster.await_served(web, every_client("north-1", "south-1", "east-1"))
         records = traffic.stop()
 
@@ -41,7 +41,6 @@ def test_traffic_goes_on_while_the_api_server_is_away_and_later_changes_arrive(c
     for client, attempts in records.items():
         assert len(attempts) > OUTAGE_S / INTERVAL_S / 2, client
         assert {attempt.outcome for attempt in attempts} == {Outcome.ANSWERED}, client
-        assert late in {attempt.name for attempt in attempts}, client
 
 
 def test_a_daemon_whose_history_was_compacted_away_lists_anew_and_is_right(cluster: Cluster, space: Space) -> None:

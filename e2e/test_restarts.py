@@ -91,7 +91,6 @@ def test_cleanup_removes_our_tables_and_no_others(cluster: Cluster, space: Space
         nft(node.site.netns, f"add table {table}; add chain {table} kept")
 
     refused = node.command("cleanup")
-    too_early = node.command("cleanup")
     node.stop()
     assert list_tables(node.site.netns) == {"ip closeby", "ip6 closeby", *foreign}
     cleanup = node.command("cleanup")
