@@ -52,6 +52,7 @@ class Patience(NamedTuple):
     silence_s: float = 150.0  # a bookmark comes every minute (at 58 and 118 s, Kubernetes 1.36): two missed
     watch_s: tuple[int, int] = (300, 600)  # timeoutSeconds, drawn anew each time: not all nodes come back at once
     delay: Callable[[int], float] = draw_delay  # of failures in a row
+    refusal_s: float = 3.0  # a server that starts refuses everybody until it has read its roles
 
 
 PATIENT = Patience()
@@ -99,6 +100,7 @@ class KindWatch:
         self._stopping = threading.Event()
         self._stream: Stream | None = None
         self._connected_s: float | None = None  # since when the watch stands
+        self._refused_s: float | None = None  # since when we may not read, before a first list
         self._told = ""  # the sort of failure that the log last told of; "": all is well
         self.status = KindStatus()  # replaced as a whole, so any thread may read it
         self._thread = threading.Thread(target=self._run, name=f"watch-{resource.kind}", daemon=True)
@@ -236,6 +238,10 @@ class KindWatch:
         if not resource.permission or error.status not in {_FORBIDDEN, _NOT_FOUND}:
             return False
         if not self.status.complete:  # a kind that was readable once keeps its last state
+            now_s = time.monotonic()
+            self._refused_s = now_s if self._refused_s is None else self._refused_s
+            if error.status == _FORBIDDEN and now_s - self._refused_s < self._patience.refusal_s:
+                return False
             self._post_complete(())
         if self._told != f"refused {error.status}":
             self._told = f"refused {error.status}"

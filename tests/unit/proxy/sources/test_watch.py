@@ -30,6 +30,7 @@ OPTIONAL = Resource(Kind.SERVICE_CIDR, "/apis/networking.k8s.io/v1/servicecidrs"
 BOOKMARK = event("BOOKMARK", {"kind": "Service", "metadata": {"resourceVersion": "50"}})
 EXPIRED = event("ERROR", {"kind": "Status", "code": 410, "message": "too old resource version"})
 
+REFUSAL_S = 0.3
 Start = Callable[..., KindWatch]
 
 
@@ -46,7 +47,7 @@ def start(double: ApiDouble, posted: Posted, tmp_path: Path) -> Iterator[Start]:
         delay: Callable[[int], float] = lambda _: 0.01,
         reunion: Reunion | None = None,
     ) -> KindWatch:
-        watch = KindWatch(api, resource, posted, Patience(silence_s, delay=delay), reunion)
+        watch = KindWatch(api, resource, posted, Patience(silence_s, delay=delay, refusal_s=REFUSAL_S), reunion)
         watch.start()
         started.append(watch)
         return watch
@@ -284,6 +285,18 @@ def test_an_optional_kind_that_is_refused_counts_as_empty(
 
     refused = [log for log in logs if log["event"] == "kind_refused"]
     assert [log["needs"] for log in refused] == ["list and watch"]
+
+
+def test_a_server_that_refuses_everybody_while_it_starts_has_no_empty_list(
+    double: ApiDouble, posted: Posted, start: Start
+) -> None:
+    double.answer = lambda _: answer_status(403, "no roles yet")
+    start(OPTIONAL)
+    wait_until(lambda: bool(double.requests))
+
+    double.answer = serve([answer_list("ServiceCIDR", [{"metadata": {"name": "a"}}])], [double.feed()])
+
+    assert names_in(posted.next()[0]) == ["a"]
 
 
 def test_an_optional_kind_that_is_refused_later_keeps_its_state(
