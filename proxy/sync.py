@@ -7,7 +7,7 @@ written at once when idle, and changes that come close together are written as o
 import queue
 import time
 from collections import Counter as Tally
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -16,6 +16,7 @@ import structlog
 from endpointslice.snapshot import EMPTY, Changed, Listed, Snapshot, Touched, apply_events
 from endpointslice.types import IP, Kind
 from proxy import metrics
+from proxy.commits import Commit, Observer
 from proxy.events import Batch, count_changes, merge_touched, new_skipped, new_triggers
 from proxy.health import Health
 from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError
@@ -55,13 +56,17 @@ class Kernel(Protocol):
 class Loop:
     """The daemon's state and its one writer."""
 
-    def __init__(self, settings: Settings, source: Source, kernel: Kernel, pacing: Pacing) -> None:
+    def __init__(
+        self, settings: Settings, source: Source, kernel: Kernel, pacing: Pacing, observers: Sequence[Observer] = ()
+    ) -> None:
         self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.planner = Planner(settings)
         self._settings = settings
         self._source = source
         self._kernel = kernel
         self._pacing = pacing
+        self._observers = observers
+        self._uncommitted: Touched | None = None  # since the last commit; None: anything may differ
         self._snapshot: Snapshot = EMPTY
         self._touched: Touched = NOTHING
         self._missing = set(source.kinds)  # kinds without a first complete list
@@ -92,6 +97,7 @@ class Loop:
                 log.exception("loop_failed")
                 metrics.LOOP_ERRORS.inc()
                 self.planner = Planner(self._settings)  # the old one may have stopped half way
+                self._uncommitted = None
                 self._refused("an error of ours")
 
     def _due_s(self) -> float | None:
@@ -179,6 +185,8 @@ class Loop:
         installed = self._kernel.read() if self._installed is None else self._installed
         held = installed.elements if installed is not None else {}
         self.planner.update(self._snapshot, self._touched, Moment(held, self._host, started))
+        if self._uncommitted is not None:
+            self._uncommitted = merge_touched(self._uncommitted, self._touched)
         self._touched = NOTHING
         for pod in self.planner.wanted_pods:
             self._source.request_pod(pod, "")
@@ -247,6 +255,10 @@ class Loop:
             metrics.ENDPOINT_CHANGES_PENDING.labels(family).set(0)
             metrics.SERVICE_CHANGES_PENDING.labels(family).set(0)
         self._triggers.clear()
+        commit = Commit(self._snapshot, self._uncommitted)
+        self._uncommitted = NOTHING
+        for observer in self._observers:
+            observer.committed(commit)
 
     def _publish(self, ended: Counters) -> None:
         planner = self.planner

@@ -11,6 +11,7 @@ from prometheus_client import REGISTRY
 
 from endpointslice.snapshot import Changed, Listed
 from endpointslice.types import CIDR, Kind, NodeName, Object, PodName
+from proxy.commits import Commit
 from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError, apply_change
 from proxy.kernel.ruleset import SetId
 from proxy.messages import Events, Message, Stop
@@ -96,9 +97,13 @@ class RunningLoop:
         self.kernel = kernel
         self.source = KeepingSource()
         settings = Settings(NodeName("n1"), cluster_cidrs=(CIDR("10.244.0.0/16"),))
-        self.loop = Loop(settings, self.source, kernel, pacing)
+        self.commits: list[Commit] = []
+        self.loop = Loop(settings, self.source, kernel, pacing, [self])
         self.thread = threading.Thread(target=self.loop.run, daemon=True)
         self.thread.start()
+
+    def committed(self, commit: Commit) -> None:
+        self.commits.append(commit)
 
     def send(self, *messages: Message) -> None:
         for message in messages:

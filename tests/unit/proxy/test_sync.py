@@ -256,3 +256,18 @@ def test_an_owner_that_nobody_tells_keeps_the_first_write_for_two_seconds_only()
 
         assert time.monotonic() - started_s >= OWNERS_S
         assert "service_ports: 10.96.0.10 TCP 80 -> goto pick_2" in loop.shown()
+
+
+def test_observers_hear_of_each_commit_and_what_it_touched() -> None:
+    with running() as loop:
+        loop.list_all(WEB, PIECE)
+        loop.kernel.errors = [KernelError("no room")]
+
+        loop.put(OTHER, OTHER_PIECE)
+        loop.until(lambda: len(loop.commits) == 2)
+
+    first, second = loop.commits
+    assert first.touched is None
+    assert second.touched is not None
+    assert second.touched.services == {OTHER.name}
+    assert second.snapshot.services.keys() == {WEB.name, OTHER.name}

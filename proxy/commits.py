@@ -1,0 +1,20 @@
+"""What the loop tells others: what the kernel has agreed to, and who follows it."""
+
+from typing import NamedTuple, Protocol
+
+from endpointslice.snapshot import Snapshot, Touched
+
+
+class Commit(NamedTuple):
+    """What the kernel has agreed to."""
+
+    snapshot: Snapshot
+    touched: Touched | None  # since the last commit; None: anything may differ
+
+
+class Observer(Protocol):
+    """Work that follows a commit, off the loop's path: whoever observes hands it to a thread of its own."""
+
+    def committed(self, commit: Commit) -> None:
+        """Called by the loop's thread; returns at once."""
+        ...
