@@ -9,6 +9,7 @@ import msgspec
 
 from endpointslice.addresses import family_of, parse_cidr, parse_ip
 from endpointslice.types import CIDR, IP, NodeName
+from proxy.conntrack.settings import ConntrackSettings
 from proxy.planner.settings import PRIMARY, Settings
 
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
@@ -41,6 +42,7 @@ class Config(msgspec.Struct, frozen=True):
     control_socket: Path = Path("/run/closeby/closeby.sock")
     verbosity: int = 0
     log_format: str = "auto"
+    conntrack: ConntrackSettings = ConntrackSettings()
 
 
 def parse_duration(flag: str, text: str) -> float:
