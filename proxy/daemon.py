@@ -27,6 +27,7 @@ from proxy.pacing import Pacing
 from proxy.planner.settings import PRIMARY
 from proxy.sources import Source
 from proxy.sync import Loop
+from proxy.sysctls import apply_conntrack_settings
 from proxy.version import VERSION
 
 log = structlog.get_logger()
@@ -67,6 +68,7 @@ class Daemon:
         self._kernel.read()  # privilege and nf_tables are there, or this ends it in plain words
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
+        apply_conntrack_settings(self._config.conntrack)
         self._serve()
         threading.Thread(target=self._watch_kernel, args=(monitor,), name="kernel-monitor", daemon=True).start()
         if self._config.settings.node_port_addresses != (PRIMARY,) or self._config.manifests is not None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from proxy.cli.conntrack import build_conntrack, conntrack_options
 from proxy.cli.options import DEFAULT_SOCKET, build_settings, settings_options, source_options
 from proxy.config import Config, check_sources, parse_bind_address, parse_duration
 from proxy.logs import set_up_logs
@@ -27,6 +28,7 @@ class _Verbosity(click.ParamType[int]):
 @click.option("--master", default="", help="The API server's URL; overrides the kubeconfig's.")
 @click.option("--hostname-override", default="", metavar="NAME", help="The Node's name; the host's own by default.")
 @settings_options
+@conntrack_options
 @click.option(
     "--healthz-bind-address",
     default="0.0.0.0:10256",
@@ -102,4 +104,5 @@ def build_config(flags: dict[str, Any]) -> Config:
         control_socket=flags["control_socket"],
         verbosity=flags["verbosity"],
         log_format=flags["log_format"],
+        conntrack=build_conntrack(flags),
     )

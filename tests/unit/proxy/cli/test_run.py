@@ -9,6 +9,7 @@ from endpointslice.daemonsets import Mode
 from proxy.__main__ import closeby
 from proxy.cli.run import build_config, run
 from proxy.config import BindAddress, Config
+from proxy.conntrack.settings import ConntrackSettings
 from proxy.planner.settings import Settings
 
 
@@ -35,6 +36,9 @@ def test_every_flag_arrives(tmp_path: Path) -> None:
         *("--cluster-cidr", "10.244.0.0/16,fd00:244::/56", "--nodeport-addresses", "192.0.2.0/24"),
         *("--same-node-for-daemon-sets", "Never", "--healthz-bind-address", "", "--metrics-bind-address", "[::1]:9"),
         *("--min-sync-period", "1s", "--sync-period", "1m", "--control-socket", "/srv/x", "--log-format", "json"),
+        *("--conntrack-max-per-core", "0", "--conntrack-min", "7", "--conntrack-tcp-be-liberal"),
+        *("--conntrack-tcp-timeout-established", "1h", "--conntrack-tcp-timeout-close-wait", "1m"),
+        *("--conntrack-udp-timeout", "30s", "--conntrack-udp-timeout-stream", "2m"),
     )
 
     settings = Settings(config.settings.node, config.settings.cluster_cidrs, ("192.0.2.0/24",), Mode.NEVER)
@@ -48,6 +52,7 @@ def test_every_flag_arrives(tmp_path: Path) -> None:
         sync_period_s=60.0,
         control_socket=Path("/srv/x"),
         log_format="json",
+        conntrack=ConntrackSettings(0, 7, 3600.0, 60.0, 30.0, 120.0, tcp_be_liberal=True),
     )
     assert settings.cluster_cidrs == ("10.244.0.0/16", "fd00:244::/56")
 
