@@ -23,6 +23,7 @@ MAX_REASON = 256
 _CONNECT_TIMEOUT_S = 10.0
 _READ_TIMEOUT_S = 60.0  # one answer; a page of 500 objects takes well under a second
 _OK = 200
+_CREATED = 201
 _UNAUTHORIZED = 401
 _PIECE_BYTES = 65536
 _STATUS_BYTES = 16384  # a Status is a few hundred bytes
@@ -75,13 +76,11 @@ class ApiServer:
 
     def get(self, path: str, query: Mapping[str, str]) -> bytes:
         """The body of a 200 answer. Raises ApiError."""
-        response = self._request(path, query, _READ_TIMEOUT_S)
-        try:
-            return response.read()
-        except HTTPError as error:
-            raise _broken(error) from error
-        finally:
-            response.release_conn()
+        return _read_all(self._request(path, query, _READ_TIMEOUT_S))
+
+    def create(self, path: str, body: bytes) -> None:
+        """Send an object, as JSON, to where its kind is stored. Raises ApiError."""
+        _read_all(self._request(path, {}, _READ_TIMEOUT_S, body))
 
     def open_stream(self, path: str, query: Mapping[str, str], read_timeout_s: float) -> "Stream":
         """A watch that the server began with 200. Raises ApiError."""
@@ -91,20 +90,23 @@ class ApiServer:
         """Close the idle connections."""
         self._client.pool.clear()
 
-    def _request(self, path: str, query: Mapping[str, str], read_timeout_s: float) -> urllib3.BaseHTTPResponse:
+    def _request(
+        self, path: str, query: Mapping[str, str], read_timeout_s: float, body: bytes | None = None
+    ) -> urllib3.BaseHTTPResponse:
         client = self._client
         try:
             response = client.pool.request(
-                "GET",
+                "GET" if body is None else "POST",
                 f"{client.configuration.host}{path}{'?' if query else ''}{urlencode(query)}",
-                headers=client.headers(),
+                body=body,
+                headers=client.headers() | ({} if body is None else {"Content-Type": "application/json"}),
                 timeout=urllib3.Timeout(connect=_CONNECT_TIMEOUT_S, read=read_timeout_s),
                 retries=False,
                 preload_content=False,
             )
         except (HTTPError, ConfigException, OSError) as error:
             raise _broken(error) from error
-        if response.status == _OK:
+        if response.status in {_OK, _CREATED}:
             return response
         reason = _read_reason(response)
         if response.status == _UNAUTHORIZED:
@@ -151,6 +153,16 @@ class Stream:
         """End the stream from another thread: its reader sees the end, or an ApiError."""
         with suppress(OSError, ValueError, RuntimeError):  # it may have ended by itself just now
             self._response.shutdown()
+
+
+def _read_all(response: urllib3.BaseHTTPResponse) -> bytes:
+    """The whole body. Raises ApiError."""
+    try:
+        return response.read()
+    except HTTPError as error:
+        raise _broken(error) from error
+    finally:
+        response.release_conn()
 
 
 def _broken(error: Exception) -> ApiError:

@@ -22,6 +22,7 @@ class Request(NamedTuple):
     path: str
     query: dict[str, str]
     authorization: str
+    body: bytes | None = None  # of a POST
 
     @property
     def is_watch(self) -> bool:
@@ -92,7 +93,9 @@ class ApiDouble:
 
             def do_GET(self) -> None:
                 parts = urlsplit(self.path)
-                request = Request(parts.path, dict(parse_qsl(parts.query)), self.headers.get("Authorization", ""))
+                length = self.headers.get("Content-Length")
+                body = self.rfile.read(int(length)) if length is not None else None
+                request = Request(parts.path, dict(parse_qsl(parts.query)), self.headers.get("Authorization", ""), body)
                 double.requests.append(request)
                 answer = double.answer(request)
                 self.send_response(answer.status)
@@ -105,6 +108,8 @@ class ApiDouble:
                     if piece:
                         self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                 self.wfile.write(b"0\r\n\r\n")
+
+            do_POST = do_GET  # noqa: N815 (http.server finds it by this name)
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""
