@@ -3,6 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from endpointslice.snapshot import Snapshot, Touched
+from endpointslice.types import IP
 
 
 class Commit(NamedTuple):
@@ -10,6 +11,7 @@ class Commit(NamedTuple):
 
     snapshot: Snapshot
     touched: Touched | None  # since the last commit; None: anything may differ
+    node_addresses: frozenset[IP] = frozenset()  # that NodePorts answer on
 
 
 class Observer(Protocol):

@@ -255,7 +255,7 @@ class Loop:
             metrics.ENDPOINT_CHANGES_PENDING.labels(family).set(0)
             metrics.SERVICE_CHANGES_PENDING.labels(family).set(0)
         self._triggers.clear()
-        commit = Commit(self._snapshot, self._uncommitted)
+        commit = Commit(self._snapshot, self._uncommitted, self.planner.node_addresses)
         self._uncommitted = NOTHING
         for observer in self._observers:
             observer.committed(commit)

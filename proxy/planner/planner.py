@@ -53,6 +53,11 @@ class Planner:
         """Pods whose owner the same-node rule needs to know."""
         return frozenset(self._wanted.values())
 
+    @property
+    def node_addresses(self) -> frozenset[IP]:
+        """The addresses that NodePorts answer on, as of the last update."""
+        return self._ranges.addresses if self._ranges is not None else frozenset()
+
     def next_hold_s(self) -> float | None:
         """When a hold of the same-node rule ends, so that `update` should run again; None: no clock runs."""
         return min((hold.until_s for hold in self._holds.values() if hold.until_s is not None), default=None)

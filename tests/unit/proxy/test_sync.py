@@ -271,3 +271,10 @@ def test_observers_hear_of_each_commit_and_what_it_touched() -> None:
     assert second.touched is not None
     assert second.touched.services == {OTHER.name}
     assert second.snapshot.services.keys() == {WEB.name, OTHER.name}
+
+
+def test_a_commit_says_which_addresses_node_ports_answer_on() -> None:
+    with running() as loop:
+        loop.list_all(Node(NodeName("n1"), addresses=(IP("192.0.2.1"), IP("192.0.2.2"), IP("fd00::1"))))
+
+    assert loop.commits[-1].node_addresses == {"192.0.2.1", "fd00::1"}
