@@ -122,11 +122,11 @@ def _skip_where_nobody_can_start(prefix: tuple[str, ...]) -> None:
         pytest.skip("another user can't run this Python environment")
 
 
-def test_an_address_that_is_taken_is_named(node: str, tmp_path: Path) -> None:
+def test_an_address_that_is_taken_is_named_where_it_must_be_had(node: str, tmp_path: Path) -> None:
     netns.run_ip({node: ["link set lo up"]})
     with netns.run_in(node, lambda: socket.create_server(("127.0.0.1", 10256))):
-        flags = ("--manifests", str(tmp_path), "--healthz-bind-address", "127.0.0.1:10256")
-        ended = run(node, tmp_path, *flags)
+        flags = ("--healthz-bind-address", "127.0.0.1:10256", "--bind-address-hard-fail")
+        ended = run(node, tmp_path, "--manifests", str(tmp_path), *flags)
 
     assert ended.code == 2
     assert "--healthz-bind-address: can't listen on 127.0.0.1:10256" in ended.error

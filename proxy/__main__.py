@@ -8,6 +8,7 @@ import click
 from proxy.config import ConfigError
 from proxy.control import LockError
 from proxy.kernel.change import KernelError
+from proxy.restart import RestartWanted
 from proxy.version import VERSION
 
 _COMMANDS = ("run", "plan", "explain", "dump", "cleanup")  # each is a module of proxy.cli, and a command in it
@@ -55,7 +56,7 @@ def main() -> None:
     except ConfigError as error:
         click.echo(f"closeby: {error}", err=True)
         sys.exit(2)
-    except (KernelError, LockError) as error:
+    except (KernelError, LockError, RestartWanted) as error:
         click.echo(f"closeby: {error}", err=True)
         sys.exit(1)
 

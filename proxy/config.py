@@ -37,6 +37,7 @@ class Config(msgspec.Struct, frozen=True):
     master: str = ""
     healthz: BindAddress | None = BindAddress("", 10256)  # None: no server
     metrics: BindAddress | None = BindAddress("127.0.0.1", 10249)
+    bind_address_hard_fail: bool = False  # True: end if a server's address can't be had; else try again
     min_sync_period_s: float = 0.02
     sync_period_s: float = 30.0
     control_socket: Path = Path("/run/closeby/closeby.sock")

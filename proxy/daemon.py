@@ -4,18 +4,21 @@ import signal
 import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
-from socketserver import BaseServer
 from types import FrameType
+from typing import NamedTuple
 
 import structlog
 from prometheus_client import REGISTRY, disable_created_metrics
 
 from endpointslice.snapshot import Changed, Listed
 from proxy import metrics
-from proxy.config import Config, ConfigError
+from proxy.binding import Binder, ServerSpec
+from proxy.commits import Observer
+from proxy.config import Config
 from proxy.control import hold_lock, serve_control
 from proxy.dump import render_dump
 from proxy.health import serve_health
+from proxy.healthcheck.server import HealthCheckServer
 from proxy.kernel.change import Counters, KernelError
 from proxy.kernel.monitor import Monitor, Seen
 from proxy.kernel.netlink import NftKernel, host_families
@@ -23,8 +26,11 @@ from proxy.kernel.ruleset import SetId
 from proxy.messages import Events, ForeignChange, HostAddresses, Stop
 from proxy.metrics import COUNTED_SETS, KernelCollector
 from proxy.metrics_server import serve_metrics
+from proxy.node_guard import NodeGuard
+from proxy.notices import Notice, Tell, tell_nobody
 from proxy.pacing import Pacing
 from proxy.planner.settings import PRIMARY
+from proxy.restart import RestartWanted
 from proxy.sources import Source
 from proxy.sync import Loop
 from proxy.sysctls import apply_conntrack_settings
@@ -33,20 +39,31 @@ from proxy.version import VERSION
 log = structlog.get_logger()
 
 
-def open_source(config: Config) -> Source:
+class Opened(NamedTuple):
+    """A source, and who writes Events to it."""
+
+    source: Source
+    tell: Tell
+
+
+def open_source(config: Config) -> Opened:
     """The source that the configuration names; ConfigError if it can't be used."""
     # Imported here: a folder of manifests needs no Kubernetes client, which takes a third of a second to import.
     if config.manifests is not None:
         from proxy.sources.manifests import ManifestSource  # noqa: PLC0415
 
-        return ManifestSource(config.manifests)
+        return Opened(ManifestSource(config.manifests), tell_nobody)
     from proxy.sources.apiserver import ApiServerSource  # noqa: PLC0415
     from proxy.sources.credentials import load_in_cluster, load_kubeconfig  # noqa: PLC0415
+    from proxy.sources.recorder import EventRecorder  # noqa: PLC0415
     from proxy.sources.transport import ApiServer  # noqa: PLC0415
 
     kubeconfig, master = config.kubeconfig, config.master
     load = load_in_cluster if kubeconfig is None else partial(load_kubeconfig, kubeconfig, master)
-    return ApiServerSource(ApiServer(load), config.settings.node)
+    api = ApiServer(load)
+    recorder = EventRecorder(api, config.settings.node)
+    recorder.start()
+    return Opened(ApiServerSource(api, config.settings.node), recorder.tell)
 
 
 class Daemon:
@@ -55,15 +72,28 @@ class Daemon:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._lock = hold_lock(config.control_socket)
-        self._source = open_source(config)
+        self._source, self._tell = open_source(config)
         self._kernel = NftKernel(host_families())
+        self._health_checks = HealthCheckServer(config.settings.node, lambda: self._loop.health().healthy, self._tell)
+        self._ending = ""  # why the process ends without having been told to
         self._loop = Loop(
-            config.settings, self._source, self._kernel, Pacing(config.min_sync_period_s, config.sync_period_s)
+            config.settings,
+            self._source,
+            self._kernel,
+            Pacing(config.min_sync_period_s, config.sync_period_s),
+            self._observers(),
         )
-        self._servers: list[BaseServer] = []
+
+    def _observers(self) -> tuple[Observer, ...]:
+        if self._config.manifests is not None:
+            return (self._health_checks,)
+        return self._health_checks, NodeGuard(self._config.settings.node, self.end)
 
     def run(self) -> None:
-        """Work until SIGTERM or SIGINT, then stop and leave the rules in place. KernelError: this host can't run us."""
+        """Work until SIGTERM or SIGINT, then stop and leave the rules in place.
+
+        KernelError: this host can't run us. RestartWanted: only a new start takes in what has changed.
+        """
         monitor = Monitor(self._kernel.port_id, self._kernel.families)  # before the first read: nothing goes unseen
         self._kernel.read()  # privilege and nf_tables are there, or this ends it in plain words
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -75,12 +105,21 @@ class Daemon:
             from proxy.host import HostAddressWatch  # noqa: PLC0415  # pyroute2 takes a sixth of a second to import
 
             HostAddressWatch(lambda addresses: self._loop.inbox.put(HostAddresses(addresses))).start()
+        self._health_checks.start()
         log.info("started", version=VERSION, node=self._config.settings.node)
+        self._tell(self._notice("Starting", f"closeby {VERSION} starts"))
         self._source.start(self._post)
         self._loop.run()
         self._source.stop()
         self._config.control_socket.unlink(missing_ok=True)
         log.info("stopped", rules="left in place")  # the servers' threads end with the process
+        if self._ending:
+            raise RestartWanted(self._ending)
+
+    def end(self, reason: str) -> None:
+        """Stop soon, and have `run` raise RestartWanted; for any thread."""
+        self._ending = reason
+        self._loop.inbox.put(Stop())
 
     def _post(self, batch: Sequence[Changed | Listed]) -> None:
         self._loop.inbox.put(Events(tuple(batch)))
@@ -93,17 +132,30 @@ class Daemon:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus-client leaves it so
         metrics.BUILD.info({"version": VERSION})
         REGISTRY.register(KernelCollector(lambda: self._loop.published, _count))
-        for flag, address, serve in (
-            ("--healthz-bind-address", config.healthz, lambda at: serve_health(at, self._loop.health)),
-            ("--metrics-bind-address", config.metrics, serve_metrics),
-        ):
-            if address is None:
-                continue
-            try:
-                self._servers.append(serve(address))
-            except OSError as error:
-                raise ConfigError(f"{flag}: can't listen on {address.host or '*'}:{address.port}: {error}") from error
-        self._servers.append(serve_control(config.control_socket, self._dump))
+        binder = Binder(self._tell, hard_fail=config.bind_address_hard_fail)
+        binder.start(
+            ServerSpec(
+                name="healthz",
+                flag="--healthz-bind-address",
+                address=config.healthz,
+                serve=lambda at: serve_health(at, self._loop.health),
+                failure=self._notice("FailedToStartProxierHealthcheck", warning=True),
+            )
+        )
+        binder.start(
+            ServerSpec(
+                name="metrics",
+                flag="--metrics-bind-address",
+                address=config.metrics,
+                serve=serve_metrics,
+                failure=self._notice("FailedToStartMetricServer", warning=True),
+            )
+        )
+        serve_control(config.control_socket, self._dump)
+
+    def _notice(self, reason: str, note: str = "", *, warning: bool = False) -> Notice:
+        """About our Node."""
+        return Notice(reason, "Start", note, kind="Node", name=self._config.settings.node, warning=warning)
 
     def _dump(self) -> bytes:
         return render_dump(self._loop.published.snapshot, self._config.settings)

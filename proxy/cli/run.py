@@ -42,6 +42,14 @@ class _Verbosity(click.ParamType[int]):
     help="Where /metrics and /proxyMode answer; empty for nowhere.",
 )
 @click.option(
+    "--bind-address-hard-fail",
+    type=bool,
+    is_flag=False,
+    flag_value=True,
+    default=False,
+    help="End if a server's address is taken; otherwise it is tried again every 5 s.",
+)
+@click.option(
     "--min-sync-period",
     default="20ms",
     show_default=True,
@@ -99,6 +107,7 @@ def build_config(flags: dict[str, Any]) -> Config:
         master=flags["master"],
         healthz=parse_bind_address("--healthz-bind-address", flags["healthz_bind_address"], 10256),
         metrics=parse_bind_address("--metrics-bind-address", flags["metrics_bind_address"], 10249),
+        bind_address_hard_fail=flags["bind_address_hard_fail"],
         min_sync_period_s=parse_duration("--min-sync-period", flags["min_sync_period"]),
         sync_period_s=parse_duration("--sync-period", flags["sync_period"]),
         control_socket=flags["control_socket"],
