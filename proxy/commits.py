@@ -4,6 +4,7 @@ from typing import NamedTuple, Protocol
 
 from endpointslice.snapshot import Snapshot, Touched
 from endpointslice.types import IP
+from proxy.kernel.change import Change
 
 
 class Commit(NamedTuple):
@@ -12,6 +13,7 @@ class Commit(NamedTuple):
     snapshot: Snapshot
     touched: Touched | None  # since the last commit; None: anything may differ
     node_addresses: frozenset[IP] = frozenset()  # that NodePorts answer on
+    change: Change = Change({})  # what this write deleted and added
 
 
 class Observer(Protocol):

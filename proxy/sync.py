@@ -19,7 +19,7 @@ from proxy import metrics
 from proxy.commits import Commit, Observer
 from proxy.events import Batch, count_changes, merge_touched, new_skipped, new_triggers
 from proxy.health import Health
-from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError
+from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError, MapChange
 from proxy.kernel.ruleset import SetId
 from proxy.memory import prepare_memory, settle_memory
 from proxy.messages import Events, ForeignChange, HostAddresses, Message, Stop
@@ -192,8 +192,12 @@ class Loop:
             self._source.request_pod(pod, "")
         if self._waits_for_owners(started):
             return
-        added, deleted, counters = self._write(installed, full=full)
-        self._finish(counters)
+        change, counters = self._write(installed, full=full)
+        added = sum(len(part.add) for part in change.sets.values())
+        deleted = sum(len(part.delete) for part in change.sets.values())
+        metrics.ELEMENTS_WRITTEN.labels("add").inc(added)
+        metrics.ELEMENTS_WRITTEN.labels("delete").inc(deleted)
+        self._finish(change, counters)
         took_s = time.monotonic() - started
         for family in metrics.FAMILIES:
             metrics.SYNC_SECONDS.labels(family).observe(took_s)
@@ -217,30 +221,22 @@ class Loop:
         self._not_before_s = self._owners_until_s
         return now_s < self._owners_until_s
 
-    def _write(self, installed: Installed | None, *, full: bool) -> tuple[int, int, Counters]:
-        """Bring the kernel to the desired elements; how many were added and deleted, and counts that ended."""
+    def _write(self, installed: Installed | None, *, full: bool) -> tuple[Change, Counters]:
+        """Bring the kernel to the desired elements; what that changed, and counts that ended."""
         desired = self.planner.desired
         self.published = self.published._replace(writing=True)
         if installed is None:
             self._installed = self._kernel.install(desired.elements)
             log.info("table_installed")
-            added = sum(map(len, desired.elements.values()))
-            metrics.ELEMENTS_WRITTEN.labels("add").inc(added)
-            return added, 0, {}
+            return Change({set_id: MapChange({}, part) for set_id, part in desired.elements.items()}), {}
         if full:
             desired.doubt(installed.elements)
         change = desired.pending(installed.elements)
-        counters: Counters = {}
-        if change.sets:
-            counters = self._kernel.run(change, installed)
+        counters = self._kernel.run(change, installed) if change.sets else {}
         self._installed = installed
-        added = sum(len(part.add) for part in change.sets.values())
-        deleted = sum(len(part.delete) for part in change.sets.values())
-        metrics.ELEMENTS_WRITTEN.labels("add").inc(added)
-        metrics.ELEMENTS_WRITTEN.labels("delete").inc(deleted)
-        return added, deleted, counters
+        return change, counters
 
-    def _finish(self, counters: Counters) -> None:
+    def _finish(self, change: Change, counters: Counters) -> None:
         """The kernel agreed: note it, and let others see it."""
         now = datetime.now(UTC)
         self._publish(counters)
@@ -255,7 +251,7 @@ class Loop:
             metrics.ENDPOINT_CHANGES_PENDING.labels(family).set(0)
             metrics.SERVICE_CHANGES_PENDING.labels(family).set(0)
         self._triggers.clear()
-        commit = Commit(self._snapshot, self._uncommitted, self.planner.node_addresses)
+        commit = Commit(self._snapshot, self._uncommitted, self.planner.node_addresses, change)
         self._uncommitted = NOTHING
         for observer in self._observers:
             observer.committed(commit)
@@ -266,7 +262,7 @@ class Loop:
         if ended:
             sums = Tally[Label](totals)
             for key, packets in ended.items():
-                if (label := planner.desired.counted(key)) is not None:
+                if (label := planner.desired.counted(key)) is not None and label.counted:
                     sums[label] += packets
             totals = {label: count for label, count in sums.items() if label.service in self._snapshot.services}
         self.published = Published(
