@@ -21,6 +21,7 @@ from endpointslice.snapshot import Changed, Listed
 from endpointslice.types import Kind
 
 __all__ = [
+    "UNREADABLE",
     "Changed",
     "DecodeError",
     "Listed",
@@ -50,6 +51,7 @@ _RAW_PAGES = msgspec.json.Decoder(ObjectList[msgspec.Raw])
 _NAMED = msgspec.json.Decoder(WireObject)
 _EVENTS = msgspec.json.Decoder(Event)
 _STATUSES = msgspec.json.Decoder(Status)
+UNREADABLE = (msgspec.DecodeError, RecursionError)  # what msgspec raises on any bytes; the second where nested too deep
 
 
 class DecodeError(ValueError):
@@ -107,7 +109,7 @@ def decode_watch_line(kind: Kind, line: bytes) -> WatchLine | None:
     """One event; None if the line isn't a complete one, as when the stream was cut."""
     try:
         event = _EVENTS.decode(line)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
     if event.type == "ERROR":
         return _decode_error(event)
@@ -159,7 +161,7 @@ def _kind_of(text: object) -> Kind | None:
 def _decode_page(source: _Source[W], body: bytes) -> Page:
     try:
         listed = source.pages.decode(body)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, RecursionError):
         return _decode_broken_page(source, body)
     except msgspec.DecodeError as error:
         raise DecodeError(str(error)) from error
@@ -171,7 +173,7 @@ def _decode_broken_page(source: _Source[W], body: bytes) -> Page:
     """The page, item by item."""
     try:
         listed = _RAW_PAGES.decode(body)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise DecodeError(str(error)) from error
     changes = [_decode_item(source, raw, f"items[{index}]") for index, raw in enumerate(listed.items or ())]
     return _page(source.kind, listed, changes)
@@ -187,7 +189,7 @@ def _page(kind: Kind, listed: ObjectList[W] | ObjectList[msgspec.Raw], changes: 
 def _decode_item(source: _Source[W], raw: msgspec.Raw, fallback: str) -> Changed:
     try:
         wire = source.items.decode(raw)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         name = _full_name(source.kind, _decode_metadata(raw), fallback)
         return _broken(source.kind, name, str(error))
     return _convert(source, wire, fallback)
@@ -217,7 +219,7 @@ def _decode_metadata(raw: msgspec.Raw) -> Metadata | None:
     """The metadata of an object that may be broken elsewhere; None if it is broken itself."""
     try:
         return _NAMED.decode(raw).metadata
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 
@@ -238,7 +240,7 @@ def _decode_error(event: Event) -> WatchLine:
     """An ERROR; its Status tells, among others, that the resource version is too old (410)."""
     try:
         status = _STATUSES.decode(event.object)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         return WatchLine(event.type, None, "", 0, str(error))
     return WatchLine(event.type, None, "", status.code or 0, status.message or "")
 

@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from endpointslice.snapshot import EMPTY, Changed, Listed, Snapshot, apply_events
 from endpointslice.types import Kind, NodeName, PodName
 from proxy.config import ConfigError
@@ -61,7 +59,7 @@ def _ask_daemon(socket: Path) -> Loaded:
     try:
         body = read_dump(socket)
         dump = parse_dump(body, str(socket))
-    except (OSError, msgspec.DecodeError) as error:
+    except OSError as error:
         raise ConfigError(
             f"no closeby answers at {socket} ({error}); "
             "name a source: --manifests DIR, --dump FILE or --kubeconfig FILE"

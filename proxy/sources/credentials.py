@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 from kubernetes.client import Configuration
 from kubernetes.config import ConfigException, load_kube_config
 from kubernetes.config.incluster_config import InClusterConfigLoader
 
 from proxy.config import ConfigError
+from proxy.yaml_documents import YamlError, iter_yaml
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 TOKEN_PERIOD_S = 60.0  # a kubelet renews a token after 80% of its hour; client-go reads the file once a minute too
@@ -123,12 +123,14 @@ def load_kubeconfig(path: Path, master: str = "") -> Configuration:
 
 def _read_kubeconfig(path: Path, where: str) -> _Kubeconfig:
     try:
-        document = yaml.safe_load(path.read_bytes())
+        document, *more = [*iter_yaml(path.read_bytes())] or [None]
+        if more:
+            raise ConfigError(f"{where}: holds {1 + len(more)} documents, not one")
         return msgspec.convert(document, _Kubeconfig)
     except OSError as error:
         raise ConfigError(f"{where}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    except YamlError as error:
+        raise ConfigError(f"{where}: not YAML: {error}") from error
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {error}") from error
 

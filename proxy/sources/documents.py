@@ -10,14 +10,12 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import msgspec
-import yaml
 
-from endpointslice.decode import Changed, convert_document
+from endpointslice.decode import UNREADABLE, Changed, convert_document
 from endpointslice.reasons import Reason
 from endpointslice.types import Skipped
 from proxy.sources.derive import Ingredient, read_ingredient
-
-_Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML may be built without libyaml
+from proxy.yaml_documents import YamlError, iter_yaml
 
 
 class Wrong(StrEnum):
@@ -27,6 +25,7 @@ class Wrong(StrEnum):
     NOT_AN_OBJECT = "not-an-object"  # a document without kind, or no mapping at all
     EMPTY_FILE = "empty-file"
     UNREADABLE_FILE = "unreadable-file"
+    TOO_LARGE = "too-large"
     NO_FOLDER = "no-folder"
     REPEATED_OBJECT = "repeated-object"  # also in an earlier file or document
 
@@ -49,15 +48,6 @@ class _Document(NamedTuple):
 class _Broken(NamedTuple):
     number: int
     detail: str
-
-
-class _YamlLoader(_Loader):  # type: ignore[misc]  # a class chosen at run time
-    """YAML as kubectl reads it: a timestamp without quotes is text."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012  # PyYAML's own attribute
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
 
 
 def parse_manifest(path: str, content: bytes) -> Manifest:
@@ -109,26 +99,18 @@ def flatten_document(document: dict[str, Any]) -> Iterator[object]:
 def _parse_json(content: bytes) -> Iterator[_Document | _Broken]:
     try:
         yield _Document(1, msgspec.json.decode(content))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         yield _Broken(1, str(error))
 
 
 def _parse_yaml(content: bytes) -> Iterator[_Document | _Broken]:
-    """Documents up to the first syntax error, which ends the file: where the next one begins can't be told."""
+    """Documents up to the first that can't be read. One with nothing or comments in it is counted and left out."""
     number = 0
     try:
-        loader = _YamlLoader(content)
-        while loader.check_data():
-            number += 1
-            value = loader.get_data()
-            if value is not None:  # "---" with nothing or comments after it is no document, but it is counted
+        for number, value in enumerate(
+            iter_yaml(content), 1
+        ):  # the last number is that of the document before a broken one
+            if value is not None:
                 yield _Document(number, value)
-    # ValueError, TypeError: PyYAML's constructors, of numbers such as 0x and of unhashable keys
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        yield _Broken(max(number, 1), _one_line(error))
-
-
-def _one_line(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    place = f"line {mark.line + 1} column {mark.column + 1}: " if mark else ""
-    return place + " ".join(str(getattr(error, "problem", None) or error).split())
+    except YamlError as error:
+        yield _Broken(number + 1, str(error))

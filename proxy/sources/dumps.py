@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from endpointslice.decode import Changed, convert_document
+from endpointslice.decode import UNREADABLE, Changed, convert_document
 from proxy.config import ConfigError
 
 
@@ -34,6 +34,6 @@ def parse_dump(body: bytes, where: str) -> Dump:
     """As `load_dump`, of a dump's bytes; `where` names them in a ConfigError."""
     try:
         content = msgspec.json.decode(body, type=_File)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise ConfigError(f"{where}: not a dump: {error}") from error
     return Dump(convert_document({"kind": "List", "items": content.items}), content.closeby)

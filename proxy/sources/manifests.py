@@ -27,6 +27,7 @@ log = structlog.get_logger()
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _QUIET_MS = 25  # a change is read when nothing else has changed for so long: editors write in several steps
 _LATEST_MS = 100  # and this late at most
+MOST_BYTES = 128 << 20  # of one file; YAML takes some fifty times its size to read
 LOOK_MS = 1000  # look without being told: the folder may be gone, or on a file system without inotify
 _JOIN_S = 1.0
 
@@ -58,7 +59,7 @@ class Folder:
         problems = (
             ()
             if self.root.is_dir()
-            else (Skipped(str(self.root), Wrong.NO_FOLDER, "the folder is gone; its last state stands"),)
+            else (Skipped(_show(str(self.root)), Wrong.NO_FOLDER, "the folder is gone; its last state stands"),)
         )
         before = self._problems
         self._problems = problems
@@ -198,7 +199,17 @@ def _list_files(root: Path) -> Iterator[tuple[str, _Stamp]]:
 
 
 def _read_manifest(root: Path, path: str) -> Manifest:
+    shown = _show(path)
     try:
-        return parse_manifest(path, (root / path).read_bytes())
+        with (root / path).open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
     except OSError as error:
-        return refuse_file(path, Wrong.UNREADABLE_FILE, error.strerror or str(error))
+        return refuse_file(shown, Wrong.UNREADABLE_FILE, error.strerror or str(error))
+    if len(content) > MOST_BYTES:
+        return refuse_file(shown, Wrong.TOO_LARGE, f"more than {MOST_BYTES >> 20} MiB")
+    return parse_manifest(shown, content)
+
+
+def _show(path: str) -> str:
+    """The path as text that can be written anywhere; bytes that are no UTF-8 are kept visible."""
+    return os.fsencode(path).decode(errors="backslashreplace")
