@@ -5,16 +5,16 @@ one that is starting are healthy. /readyz, which kube-proxy lacks, answers 200 o
 """
 
 import json
-import socket
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import NamedTuple
 
 from prometheus_client import Counter
 
 from proxy.config import BindAddress
+from proxy.http_server import DualStackServer
 
 HEALTHZ_TOTAL = Counter("kubeproxy_proxy_healthz", "Answers of /healthz by HTTP code.", ["code"])
 LIVEZ_TOTAL = Counter("kubeproxy_proxy_livez", "Answers of /livez by HTTP code.", ["code"])
@@ -40,25 +40,6 @@ def render_health(health: Health, now: datetime, *, with_node: bool) -> tuple[in
     body["healthy"] = health.healthy
     body["status"] = {name: {"lastUpdated": updated, "healthy": health.healthy} for name in health.families}
     return (200 if good else 503), body
-
-
-class DualStackServer(ThreadingHTTPServer):
-    """One socket for both families where no host is given; the host's only family where IPv6 is missing."""
-
-    daemon_threads = True
-    allow_reuse_address = True
-
-    def __init__(self, address: BindAddress, handler: type[BaseHTTPRequestHandler]) -> None:
-        wants_v6 = ":" in address.host or (address.host == "" and socket.has_dualstack_ipv6())
-        self.address_family = socket.AF_INET6 if wants_v6 else socket.AF_INET
-        self._both = address.host == "" and wants_v6
-        super().__init__((address.host, address.port), handler)
-
-    def server_bind(self) -> None:
-        """Bind, to both families at once where that was asked for."""
-        if self._both:
-            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        super().server_bind()
 
 
 def serve_health(address: BindAddress, health: Callable[[], Health]) -> DualStackServer:

@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from proxy.config import BindAddress
-from proxy.health import DualStackServer
+from proxy.http_server import DualStackServer
 
 PROXY_MODE = b"nftables"  # tools that ask kube-proxy for its mode look for this word
 
