@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import msgspec
 import structlog
-from cachetools import TTLCache
 
 from endpointslice.decode import Changed, decode_object
 from endpointslice.types import Kind, PodName
@@ -17,7 +16,6 @@ from proxy.sources.watch import PATIENT, Patience
 
 log = structlog.get_logger()
 
-TTL_S = 600.0  # a pod can be orphaned or adopted in its life, but hardly ever is
 _MAX_PODS = 4096  # pods of one node; kubelet's default maximum is 110
 _NOT_FOUND = 404
 
@@ -33,8 +31,8 @@ class PodLookup:
     def __init__(self, api: ApiServer, post: Post, patience: Patience = PATIENT) -> None:
         self._api = api
         self._post = post
-        self._lock = threading.Lock()  # the cache, against the callers of `request`
-        self._asked: TTLCache[_Asked, None] = TTLCache(_MAX_PODS, TTL_S, timer=time.monotonic)
+        self._lock = threading.Lock()  # against the callers of `request`
+        self._asked: dict[_Asked, None] = {}  # each has one entry in the schedule; the oldest give way
         self._schedule = sched.scheduler(time.monotonic)
         self._patience = patience
         self._wake = threading.Event()
@@ -58,12 +56,15 @@ class PodLookup:
     def request(self, pod: PodName, uid: str) -> None:
         """Have the pod's owner posted, as Changed of Kind.POD; object None if there is no such pod.
 
-        A question asked within TTL_S is being answered or has been. `uid` tells a pod from a later one of its name.
+        It is posted again now and then until the pod is gone, so what was posted doesn't outlive its pod. `uid` tells a
+        pod from a later one of its name.
         """
         asked = _Asked(pod, uid)
         with self._lock:
             if asked in self._asked:
                 return
+            if len(self._asked) >= _MAX_PODS:
+                del self._asked[next(iter(self._asked))]
             self._asked[asked] = None
         self._schedule.enter(0, 0, self._answer, (asked, 1))
         self._wake.set()
@@ -74,13 +75,26 @@ class PodLookup:
             self._wake.clear()  # before the next run, so that a question is never slept over
 
     def _answer(self, asked: _Asked, attempt: int) -> None:
+        if asked not in self._asked:
+            return
         try:
-            self._post((self._fetch(asked.pod),))
+            answer = self._fetch(asked.pod)
         except ApiError as error:
             if self._told != str(error.status):
                 self._told = str(error.status)
                 log.warning("pod_unread", pod=asked.pod, needs="get on pods", error=str(error))
             self._schedule.enter(self._patience.delay(attempt), 0, self._answer, (asked, attempt + 1))
+            return
+        self._post((answer,))
+        if answer.object is not None:
+            self._schedule.enter(self._patience.owner_s, 0, self._answer, (asked, 1))
+        else:
+            self._schedule.enter(self._patience.owner_s, 0, self._forget, (asked,))
+
+    def _forget(self, asked: _Asked) -> None:
+        """Let the pod be asked for again."""
+        with self._lock:
+            self._asked.pop(asked, None)
 
     def _fetch(self, pod: PodName) -> Changed:
         namespace, _, name = pod.partition("/")

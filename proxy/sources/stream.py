@@ -13,18 +13,25 @@ _GONE = 410  # the resourceVersion is too old: "Expired" or "Gone"
 _BAD_REQUEST = 400  # not a resourceVersion of this server
 _FUTURE = "Too large resource version"  # etcd was restored from a backup (Kubernetes 1.36 says it with 504)
 
+MOST_LINE_BYTES = 64 << 20  # etcd takes no object over 1.5 MB by default
 MIN_DELAY_S = 0.2
 MAX_DELAY_S = 30.0
+
+
+class LineError(ValueError):
+    """A stream that isn't made of lines."""
 
 
 class LineSplitter:
     """Lines of a byte stream that arrives in pieces."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = MOST_LINE_BYTES) -> None:
+        self._most_bytes = most_bytes
         self._rest: list[bytes] = []  # pieces of the unfinished line; a list, since a line may come in many pieces
+        self._held_bytes = 0  # of them
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """The lines that this piece completes, without their ends and without empty ones.
+        """The lines that this piece completes, without their ends and without empty ones. Raises LineError.
 
         What follows the last newline waits for the next piece. At the end of the stream it is dropped: a connection may
         be cut in the middle of a line, and a half event is none.
@@ -32,9 +39,13 @@ class LineSplitter:
         head, newline, tail = piece.rpartition(b"\n")
         if not newline:
             self._rest.append(piece)
+            self._held_bytes += len(piece)
+            if self._held_bytes > self._most_bytes:
+                raise LineError(f"a line of more than {self._most_bytes} bytes")
             return []
         whole = b"".join((*self._rest, head))
         self._rest = [tail]
+        self._held_bytes = len(tail)
         return [line for line in whole.split(b"\n") if line]
 
 

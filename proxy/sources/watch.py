@@ -16,7 +16,7 @@ import structlog
 from endpointslice.decode import Changed, DecodeError, Listed, decode_list, decode_watch_line
 from endpointslice.types import Kind
 from proxy.sources import KindStatus, Post
-from proxy.sources.stream import After, LineSplitter, choose_after, next_delay, read_batch
+from proxy.sources.stream import After, LineError, LineSplitter, choose_after, next_delay, read_batch
 from proxy.sources.transport import ApiError, ApiServer, Stream
 
 log = structlog.get_logger()
@@ -53,6 +53,7 @@ class Patience(NamedTuple):
     watch_s: tuple[int, int] = (300, 600)  # timeoutSeconds, drawn anew each time: not all nodes come back at once
     delay: Callable[[int], float] = draw_delay  # of failures in a row
     refusal_s: float = 3.0  # a server that starts refuses everybody until it has read its roles
+    owner_s: float = 600.0  # until a pod's owner is asked for again: it may be gone, orphaned or adopted
 
 
 PATIENT = Patience()
@@ -175,7 +176,10 @@ class KindWatch:
         splitter = LineSplitter()
         said_something = False
         for piece in stream:
-            lines = splitter.feed(piece)
+            try:
+                lines = splitter.feed(piece)
+            except LineError as error:
+                raise ApiError(0, str(error)) from error
             batch = read_batch(decode_watch_line(self._resource.kind, line) for line in lines)
             if batch.changes:
                 self._post(batch.changes)

@@ -25,10 +25,15 @@ OWNED = {
 
 
 @pytest.fixture
-def lookup(double: ApiDouble, posted: Posted, tmp_path: Path) -> Iterator[PodLookup]:
+def patience() -> Patience:
+    return Patience(delay=lambda _: 0.01)
+
+
+@pytest.fixture
+def lookup(double: ApiDouble, posted: Posted, tmp_path: Path, patience: Patience) -> Iterator[PodLookup]:
     kubeconfig = double.kubeconfig(tmp_path / "config")
     api = ApiServer(lambda: load_kubeconfig(kubeconfig))
-    lookup = PodLookup(api, posted, Patience(delay=lambda _: 0.01))
+    lookup = PodLookup(api, posted, patience)
     lookup.start()
     yield lookup
     lookup.stop()
@@ -85,3 +90,19 @@ def test_a_failure_is_tried_again_and_told_once(
     assert isinstance(change, Changed)
     assert change.object is not None
     assert [log["event"] for log in logs] == ["pod_unread"]
+
+
+@pytest.mark.parametrize("patience", [Patience(delay=lambda _: 0.01, owner_s=0.02)])
+def test_a_pod_is_asked_for_now_and_then_until_it_is_gone(lookup: PodLookup, double: ApiDouble, posted: Posted) -> None:
+    double.answer = lambda _: answer_json(OWNED)
+    lookup.request(AGENT, "")
+    known = posted.next()
+    assert posted.next() == known
+
+    double.answer = lambda _: answer_status(404, "not found")
+    while posted.next() == known:
+        pass
+
+    assert posted.is_quiet(0.1)
+    lookup.request(AGENT, "")  # forgotten, so it is asked for again
+    assert posted.next() == (Changed(Kind.POD, AGENT, None),)

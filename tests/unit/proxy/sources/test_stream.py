@@ -4,7 +4,16 @@ from hypothesis import strategies as st
 
 from endpointslice.decode import Changed, WatchLine
 from endpointslice.types import Kind
-from proxy.sources.stream import MAX_DELAY_S, MIN_DELAY_S, After, LineSplitter, choose_after, next_delay, read_batch
+from proxy.sources.stream import (
+    MAX_DELAY_S,
+    MIN_DELAY_S,
+    After,
+    LineError,
+    LineSplitter,
+    choose_after,
+    next_delay,
+    read_batch,
+)
 
 A = Changed(Kind.SERVICE, "shop/a", None)
 B = Changed(Kind.SERVICE, "shop/b", None)
@@ -28,6 +37,16 @@ def test_lines(pieces: list[bytes], lines: list[bytes]) -> None:
     splitter = LineSplitter()
 
     assert lines == [line for piece in pieces for line in splitter.feed(piece)]
+
+
+def test_a_stream_without_lines_is_given_up_before_it_fills_the_memory() -> None:
+    splitter = LineSplitter(most_bytes=100)
+    for _line in range(20):
+        splitter.feed(b"x" * 90 + b"\n")
+    splitter.feed(b"x" * 60)
+
+    with pytest.raises(LineError, match="more than 100 bytes"):
+        splitter.feed(b"x" * 60)
 
 
 @given(st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line)), st.data())
