@@ -4,7 +4,7 @@ READY := .venv/.ready
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint unit netns e2e bench base clean
+.PHONY: help setup demo test lint unit netns e2e bench base docs clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -49,6 +49,9 @@ bench: $(READY) ## closeby and kube-proxy side by side (SCALE=1000x5 picks one)
 
 base: $(READY) ## Compile the base ruleset anew, after a change to its text
 	@$(PYTHON) -m proxy.kernel.compile
+
+docs: $(READY) ## Write docs/configuration.md anew, after a change to its tables
+	@$(PYTHON) -m proxy.kubeproxy.page > docs/configuration.md
 
 clean: ## Remove what was built here
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info

@@ -44,6 +44,7 @@ class Config(msgspec.Struct, frozen=True):
     verbosity: int = 0
     log_format: str = "auto"
     conntrack: ConntrackSettings = ConntrackSettings()
+    oom_score_adj: int = -999  # kube-proxy's
 
 
 def parse_duration(flag: str, text: str) -> float:
@@ -106,15 +107,15 @@ def default_hostname(override: str) -> NodeName:
     return NodeName((override or socket.gethostname()).strip().lower())
 
 
-def check_sources(manifests: Path | None, kubeconfig: Path | None) -> None:
-    """ConfigError if two sources are named, or one that can't be read."""
+def check_sources(manifests: Path | None, kubeconfig: Path | None, name: str = "--kubeconfig") -> None:
+    """ConfigError if two sources are named, or one that can't be read; `name` is where the kubeconfig was named."""
     if manifests is not None and kubeconfig is not None:
         raise ConfigError("--manifests and --kubeconfig: give one source, not both")
     try:
         if manifests is not None and not manifests.is_dir():
             raise ConfigError(f"--manifests: {manifests} is not a directory")
         if kubeconfig is not None and not kubeconfig.is_file():
-            raise ConfigError(f"--kubeconfig: {kubeconfig} does not exist or is not a file")
+            raise ConfigError(f"{name}: {kubeconfig} does not exist or is not a file")
     except PermissionError as error:  # of a folder above it
-        flag = "--manifests" if manifests is not None else "--kubeconfig"
+        flag = "--manifests" if manifests is not None else name
         raise ConfigError(f"{flag}: {error.filename}: {error.strerror}") from error

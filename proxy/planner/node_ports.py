@@ -8,13 +8,15 @@ from endpointslice.types import IP, Family, Node
 from proxy.planner.settings import PRIMARY
 
 
-def choose_node_addresses(wanted: Iterable[str], node: Node | None, host: frozenset[IP]) -> frozenset[IP]:
-    """`primary`: the Node object's first address of each family, or the host's own where the Node has none.
+def choose_node_addresses(
+    wanted: Iterable[str], node: Node | None, host: frozenset[IP], own: tuple[IP, ...] = ()
+) -> frozenset[IP]:
+    """`primary`: of each family the one in `own`, else the Node object's first; the host's own where both have none.
 
     Networks: the Node's and the host's addresses inside them. Loopback is never served: a packet to 127.0.0.1 can't be
     sent on to another host, and kube-proxy's nftables mode leaves it out as well.
     """
-    of_node = node.addresses if node is not None else ()
+    of_node = (*own, *(node.addresses if node is not None else ()))
     if PRIMARY in wanted:
         return _primary(of_node) or _primary(sorted(host, key=lambda ip: (family_of(ip), ip)))
     networks = [ipaddress.ip_network(cidr) for cidr in wanted]

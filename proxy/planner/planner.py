@@ -133,7 +133,9 @@ class Planner:
 
     def _choose_ranges(self, node: Node | None, moment: Moment) -> NodeRanges:
         return NodeRanges(
-            addresses=choose_node_addresses(self.settings.node_port_addresses, node, moment.host_addresses),
+            addresses=choose_node_addresses(
+                self.settings.node_port_addresses, node, moment.host_addresses, self.settings.own_addresses
+            ),
             pods=self.settings.cluster_cidrs,
             service_cidrs=tuple(cidr for entry in self._snapshot.service_cidrs.values() for cidr in entry.cidrs),
             masquerade_all=self.settings.masquerade_all,

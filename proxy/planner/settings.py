@@ -3,7 +3,7 @@
 import msgspec
 
 from endpointslice.daemonsets import Mode
-from endpointslice.types import CIDR, NodeName
+from endpointslice.types import CIDR, IP, NodeName
 
 PRIMARY = "primary"  # --nodeport-addresses: only the first address of each family in the Node object
 
@@ -16,3 +16,4 @@ class Settings(msgspec.Struct, frozen=True):
     node_port_addresses: tuple[str, ...] = (PRIMARY,)  # `primary` or CIDRs
     same_node: Mode = Mode.AUTO
     masquerade_all: bool = False
+    own_addresses: tuple[IP, ...] = ()  # the node's first of their family, whatever its Node says (bindAddress)

@@ -7,15 +7,19 @@ import pytest
 
 from endpointslice.daemonsets import Mode
 from proxy.__main__ import closeby
-from proxy.cli.run import build_config, run
+from proxy.cli.run import Asked, read_settings, run
 from proxy.config import BindAddress, Config
 from proxy.conntrack.settings import ConntrackSettings
 from proxy.planner.settings import Settings
 
 
-def config_of(*arguments: str | Path) -> Config:
+def asked_by(*arguments: str | Path) -> Asked:
     parent = click.Context(closeby, **closeby.context_settings)
-    return build_config(run.make_context("run", [str(argument) for argument in arguments], parent).params)
+    return read_settings(run.make_context("run", [str(argument) for argument in arguments], parent).params)
+
+
+def config_of(*arguments: str | Path) -> Config:
+    return asked_by(*arguments).config
 
 
 def test_without_flags_it_is_kube_proxys_defaults_in_a_pod() -> None:

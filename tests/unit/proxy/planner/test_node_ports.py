@@ -13,6 +13,10 @@ def node(*addresses: IP) -> Node:
     return Node(NodeName("n1"), addresses=addresses)
 
 
+def test_an_address_of_ones_own_is_the_first_of_its_family() -> None:
+    assert choose_node_addresses(["primary"], node(V4, V6), HOST, (OTHER_V4,)) == {OTHER_V4, V6}
+
+
 @pytest.mark.parametrize(
     ("wanted", "of_node", "host", "chosen"),
     [
