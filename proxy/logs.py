@@ -24,7 +24,7 @@ def set_up_logs(verbosity: int, log_format: str) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),  # a line in one write: none is torn by a kill
     )
 
 
