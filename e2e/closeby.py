@@ -48,6 +48,11 @@ class Closeby:
         """Process id of the daemon itself: `ip` and setpriv replace themselves by it."""
         return self._process.pid
 
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
     def wait_ready(self, timeout_s: float) -> None:
         """Returns once /readyz says 200, which is after the first sync. DaemonError if it doesn't in time."""
         deadline = time.monotonic() + timeout_s
