@@ -7,6 +7,7 @@ written at once when idle, and changes that come close together are written as o
 import queue
 import time
 from collections import Counter as Tally
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
@@ -34,6 +35,7 @@ log = structlog.get_logger()
 
 OWNERS_S = 2.0  # how long the first write waits for the owners of this node's pods; a GET takes milliseconds
 FOREIGN_GAP_S = 0.2  # a program that keeps editing our tables is answered at most this often
+_MOST_TRIGGERS = 10_000  # of changes that wait, as when the kernel refuses for hours; the newest count
 _MOST_MESSAGES = 10_000  # that are handled before it is looked whether a sync is due
 
 
@@ -76,7 +78,7 @@ class Loop:
         self._waiting_since_s: float | None = None  # the oldest change that isn't in the kernel
         self._not_before_s = float("-inf")
         self._owners_until_s: float | None = None  # how long the first write waits for owners of pods
-        self._triggers: list[datetime] = []
+        self._triggers: deque[datetime] = deque(maxlen=_MOST_TRIGGERS)
         self._started = datetime.now(UTC)
         self._updated = self._started
         self._synced = False

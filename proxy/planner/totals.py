@@ -11,6 +11,8 @@ from proxy.planner.plan import ServicePlan
 
 T = TypeVar("T", bound=Hashable)
 
+_MOST_SHARED = 4096  # different parts that are looked for; Services come in few shapes
+
 
 class PolicyKind(StrEnum):
     """Which of the two traffic policies; kube-proxy's words for its metric's label."""
@@ -40,6 +42,8 @@ class Totals(Generic[T]):
             self.sums[value] -= count
         if counts:
             part = tuple(counts.items())
+            if len(self._shared) >= _MOST_SHARED:
+                self._shared.clear()
             self._parts[service] = self._shared.setdefault(part, part)
             for value, count in part:  # Counter.update takes four times as long for one or two
                 self.sums[value] += count
