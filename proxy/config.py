@@ -107,7 +107,7 @@ def default_hostname(override: str) -> NodeName:
     return NodeName((override or socket.gethostname()).strip().lower())
 
 
-def check_sources(manifests: Path | None, kubeconfig: Path | None, name: str = "--kubeconfig") -> None:
+def check_sources(manifests: Path | None, kubeconfig: Path | None, *, name: str = "--kubeconfig") -> None:
     """ConfigError if two sources are named, or one that can't be read; `name` is where the kubeconfig was named."""
     if manifests is not None and kubeconfig is not None:
         raise ConfigError("--manifests and --kubeconfig: give one source, not both")

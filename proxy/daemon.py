@@ -29,7 +29,8 @@ from proxy.metrics_server import serve_metrics
 from proxy.node_guard import NodeGuard
 from proxy.notices import Notice, Tell, tell_nobody
 from proxy.pacing import Pacing
-from proxy.planner.settings import PRIMARY
+from proxy.planner.settings import PRIMARY, Detect
+from proxy.pod_cidrs import PodCIDRGuard
 from proxy.restart import RestartWanted
 from proxy.sources import Source
 from proxy.sync import Loop
@@ -87,7 +88,12 @@ class Daemon:
     def _observers(self) -> tuple[Observer, ...]:
         if self._config.manifests is not None:
             return (self._health_checks,)
-        return self._health_checks, NodeGuard(self._config.settings.node, self.end)
+        node = self._config.settings.node
+        if self._config.settings.detect is not Detect.NODE_CIDR:
+            return self._health_checks, NodeGuard(node, self.end)
+        pod_cidrs = PodCIDRGuard(node, self.end)
+        pod_cidrs.start()
+        return self._health_checks, NodeGuard(node, self.end), pod_cidrs
 
     def run(self) -> None:
         """Work until SIGTERM or SIGINT, then stop and leave the rules in place.

@@ -8,9 +8,10 @@ import msgspec
 
 from endpointslice.daemonsets import SameNodeWhy
 from endpointslice.topology import LeftOut, Why
-from endpointslice.types import CIDR, IP, Node
+from endpointslice.types import IP, Node
 from proxy.planner.frontends import FrontendKind
 from proxy.planner.plan import Answer, FrontendPlan, Source
+from proxy.planner.settings import Detect, Settings
 
 WHY: Mapping[Why, str] = {
     Why.NODE_HINTS: "every ready endpoint names the nodes it is for, and some name this one",
@@ -62,16 +63,22 @@ class Who(StrEnum):
     OUTSIDE = "outside"
 
 
-def classify_client(client: IP, node: Node | None, cluster_cidrs: tuple[CIDR, ...]) -> tuple[Who, str]:
+def classify_client(client: IP, node: Node | None, settings: Settings) -> tuple[Who, str]:
     """Who a client of this address is to this node, and why."""
     if node is not None and client in node.addresses:
         return Who.HOST, f"an address of node {node.name}"
-    for cidr in cluster_cidrs:
+    mode = settings.detect
+    by_interface = mode in {Detect.BRIDGE_INTERFACE, Detect.INTERFACE_NAME_PREFIX}
+    cidrs = settings.cluster_cidrs if mode is Detect.CLUSTER_CIDR else node.pod_cidrs if node is not None else ()
+    kind = "the cluster CIDR" if mode is Detect.CLUSTER_CIDR else "this node's podCIDR"
+    told = f"; packets are told by interface, {mode} {settings.interface}" if by_interface else ""
+    for cidr in cidrs:
         if ipaddress.ip_address(client) in ipaddress.ip_network(cidr):
-            return Who.POD, f"a pod: inside the cluster CIDR {cidr}"
-    if not cluster_cidrs:
-        return Who.OUTSIDE, "no cluster CIDR is known, so pods count as outside"
-    return Who.OUTSIDE, f"outside the cluster CIDR {','.join(cluster_cidrs)}"
+            return Who.POD, f"a pod: inside {kind} {cidr}{told}"
+    if not cidrs:
+        missing = "cluster CIDR" if mode is Detect.CLUSTER_CIDR else "podCIDR of this node"
+        return Who.OUTSIDE, f"no {missing} is known, so pods count as outside{told}"
+    return Who.OUTSIDE, f"outside {kind} {','.join(cidrs)}{told}"
 
 
 def choose_answer(plan: FrontendPlan, who: Who) -> Answer:

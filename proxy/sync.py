@@ -26,6 +26,7 @@ from proxy.memory import prepare_memory, settle_memory
 from proxy.messages import Events, ForeignChange, HostAddresses, Message, Stop
 from proxy.metrics import Published
 from proxy.pacing import LastSync, Pacing, next_sync_s
+from proxy.planner.detector import waits_for_pod_cidrs
 from proxy.planner.fragments import Label
 from proxy.planner.planner import NOTHING, Moment, Planner
 from proxy.planner.settings import Settings
@@ -104,7 +105,7 @@ class Loop:
 
     def _due_s(self) -> float | None:
         """When to sync, if no message comes; None: there is nothing to do."""
-        if self._missing:
+        if self._missing or (not self._synced and waits_for_pod_cidrs(self._settings, self._snapshot)):
             return None
         wanted_s = self._waiting_since_s
         if wanted_s is None:

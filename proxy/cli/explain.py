@@ -52,7 +52,7 @@ def explain(service: str, client: str, **flags: Any) -> None:
     who: Who | None = None
     _show_service(console, plan, place)
     if asked is not None:
-        who, why = classify_client(asked, node, settings.cluster_cidrs)
+        who, why = classify_client(asked, node, settings)
         console.print(f"Client {asked}: {why}.")
     for port in plan.ports:
         _show_answers(console, port, who)

@@ -136,7 +136,7 @@ def read_settings(flags: dict[str, Any]) -> Asked:
     source = set_flags(source, {flag: text for flag, text in texts.items() if counts_beside_file(flag)})
     name = name_in_file(file)
     config = build_config(source, _read_own(flags), name)
-    check_sources(config.manifests, config.kubeconfig, name("clientConnection.kubeconfig"))
+    check_sources(config.manifests, config.kubeconfig, name=name("clientConnection.kubeconfig"))
     return Asked(config, notes, source, content)
 
 

@@ -21,14 +21,14 @@ from proxy.conntrack.settings import ConntrackSettings
 from proxy.kubeproxy.defaults import HEALTHZ_PORT, METRICS_PORT, fill_defaults
 from proxy.kubeproxy.fields import FIELDS
 from proxy.kubeproxy.types import IPVS, Conntrack, IPTables, KubeProxyConfiguration, NFTables
-from proxy.planner.settings import Settings
+from proxy.planner.settings import Detect, Settings
 
 Naming = Callable[[str], str]  # how a field is called where it was written: by its flag, or by file and path
 
 _LOG_FORMATS = {"": "auto", "json": "json", "text": "console"}
 _UNSPECIFIED = {"0.0.0.0", "::"}
 _MODES = ("", "iptables", "ipvs", "nftables")
-_DETECT_MODES = ("ClusterCIDR",)
+_DETECT_MODES = (Detect.CLUSTER_CIDR, Detect.NODE_CIDR)
 _MAX_BIT = 31
 _MAX_OOM = 1000
 
@@ -99,6 +99,7 @@ def _build_settings(config: KubeProxyConfiguration, own: Own, name: Naming) -> S
         node_port_addresses=parse_node_port_addresses(name("nodePortAddresses"), ",".join(config.node_port_addresses)),
         same_node=own.same_node,
         masquerade_all=modes.masquerade_all,
+        detect=Detect(config.detect_local_mode),
         own_addresses=() if bind is None or bind in _UNSPECIFIED else (IP(bind),),
     )
 

@@ -114,7 +114,14 @@ FIELDS = (
     Field("winkernel.enableDSR", "", "false", IGNORED, _WINDOWS),
     Field("winkernel.rootHnsEndpointName", "", "", IGNORED, _WINDOWS),
     Field("winkernel.forwardHealthCheckVip", "", "false", IGNORED, _WINDOWS),
-    Field("detectLocalMode", "--detect-local-mode", "ClusterCIDR", USED, "what tells pods from others: `ClusterCIDR`"),
+    Field(
+        "detectLocalMode",
+        "--detect-local-mode",
+        "ClusterCIDR",
+        USED,
+        "what tells pods from others: `ClusterCIDR` (clusterCIDR) or `NodeCIDR` (this Node's podCIDRs: the start waits "
+        "for them, and the process ends with exit code 1 when they change)",
+    ),
     Field("detectLocal.bridgeInterface", "--pod-bridge-interface", "", USED, "for `BridgeInterface`"),
     Field("detectLocal.interfaceNamePrefix", "--pod-interface-name-prefix", "", USED, "for `InterfaceNamePrefix`"),
     Field(

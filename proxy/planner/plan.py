@@ -20,7 +20,7 @@ class Client(StrEnum):
     """Whose traffic an answer is for."""
 
     ANY = "any"
-    OUTSIDE = "outside"  # neither this node's host nor, where a cluster CIDR tells, a pod
+    OUTSIDE = "outside"  # neither this node's host nor, where a detector tells, a pod
     THIS_NODE = "this-node"  # this node's pods and host
 
 
@@ -75,12 +75,13 @@ class ServicePlan(msgspec.Struct, frozen=True):
 class Rules(NamedTuple):
     """What of the settings changes an answer's source address."""
 
-    detects_pods: bool  # a cluster CIDR is known
+    detects_pods: bool  # pods can be told from others
     masquerade_all: bool
+    families: frozenset[Family] = frozenset(Family)  # in which they can
 
 
 def answer_cluster_ip(decision: Decision, rules: Rules) -> tuple[Answer, ...]:
-    """ClusterIP traffic is masqueraded only if its source isn't a pod, which only a cluster CIDR can tell."""
+    """ClusterIP traffic is masqueraded only if its source isn't a pod, which only a detector can tell."""
     if rules.masquerade_all:
         return (Answer(Client.ANY, decision, Source.MASQUERADED),)
     if not rules.detects_pods or decision.verdict is not Verdict.DNAT:
@@ -95,7 +96,7 @@ def answer_external(choice: PortChoice, rules: Rules, *, local: bool) -> tuple[A
     """Policy Cluster masquerades everyone; Local keeps the source, and lets this node's own traffic go anywhere.
 
     This node's own traffic is that of its pods, which keep their address, and of the host, which doesn't; without a
-    cluster CIDR it is the host's alone.
+    detector it is the host's alone.
     """
     if not local:
         return (Answer(Client.ANY, choice.external, Source.MASQUERADED),)
@@ -137,6 +138,8 @@ def _plan_port(
 ) -> PortPlan:
     family, slices = of_family
     place, rules, claims = around
+    if family not in rules.families:
+        rules = rules._replace(detects_pods=False)
     service = state.service
     endpoints = merge_endpoints(slices, port, family)
     choice = choose_port(endpoints, service, port, place, state.same_node)

@@ -9,6 +9,7 @@ from endpointslice.snapshot import EMPTY, Snapshot, Touched
 from endpointslice.topology import Place, Tier
 from endpointslice.types import IP, Family, Node, PodName, ServiceName
 from proxy.planner.desired import Desired
+from proxy.planner.detector import Detector, choose_detector
 from proxy.planner.fragments import Held, NodeRanges, Rendered, render_node, render_service
 from proxy.planner.frontends import Claims, service_claims
 from proxy.planner.node_ports import choose_node_addresses
@@ -40,7 +41,8 @@ class Planner:
         self.tiers: Totals[Tier] = Totals()  # endpoints in use for the ClusterIP
         self.no_local: Totals[NoLocal] = Totals()
         self._claims = Claims()
-        self._rules = Rules(bool(settings.cluster_cidrs), settings.masquerade_all)
+        self._detector = choose_detector(settings, None)
+        self._rules = read_rules(self._detector, settings)
         self._snapshot = EMPTY
         self._place: Place | None = None  # None: nothing was planned yet
         self._evidence = judge_by(settings, EMPTY)
@@ -70,8 +72,11 @@ class Planner:
         before, self._snapshot = self._snapshot, snapshot
         node = snapshot.nodes.get(self.settings.node)
         place = Place(self.settings.node, node.zone if node is not None else None)
-        everything = place != self._place
-        self._place = place
+        # Pods' networks that go are those of a Node that is about to go: the last ones stay.
+        self._detector = choose_detector(self.settings, node) if node is not None and node.pod_cidrs else self._detector
+        rules = read_rules(self._detector, self.settings)
+        everything = place != self._place or rules != self._rules
+        self._place, self._rules = place, rules
         self._evidence = judge_by(self.settings, snapshot)
         services = self._claim(self._services_to_plan(touched, moment, everything=everything), before)
         ranges = self._choose_ranges(node, moment)
@@ -136,7 +141,7 @@ class Planner:
             addresses=choose_node_addresses(
                 self.settings.node_port_addresses, node, moment.host_addresses, self.settings.own_addresses
             ),
-            pods=self.settings.cluster_cidrs,
+            pods=self._detector.pods,
             service_cidrs=tuple(cidr for entry in self._snapshot.service_cidrs.values() for cidr in entry.cidrs),
             masquerade_all=self.settings.masquerade_all,
         )
@@ -147,6 +152,11 @@ def _keep(table: dict[ServiceName, T], name: ServiceName, value: T | None) -> No
         table.pop(name, None)
     else:
         table[name] = value
+
+
+def read_rules(detector: Detector, settings: Settings) -> Rules:
+    """What of the settings and the Node changes answers' source addresses."""
+    return Rules(bool(detector.families), settings.masquerade_all, detector.families)
 
 
 def judge_by(settings: Settings, snapshot: Snapshot) -> Evidence:

@@ -12,6 +12,7 @@ from endpointslice.types import CIDR, IP, Node, NodeName, Service, TrafficPolicy
 from proxy.explain import LEFT_OUT, SAME_NODE, WHY, Who, choose_answer, classify_client
 from proxy.planner.frontends import Claims, FrontendKind, service_claims
 from proxy.planner.plan import Rules, ServiceState, Source, plan_service
+from proxy.planner.settings import Detect, Settings
 from tests.builders import HTTP_NODE_PORT, a_slice, service, slice_endpoint
 
 
@@ -54,7 +55,56 @@ CIDRS = (CIDR("10.244.0.0/16"), CIDR("fd00:10:244::/56"))
     ],
 )
 def test_who_a_client_is(client: str, node: Node | None, cidrs: tuple[CIDR, ...], who: Who, words: str) -> None:
-    found, why = classify_client(IP(client), node, cidrs)
+    found, why = classify_client(IP(client), node, Settings(NodeName("n1"), cidrs))
+
+    assert found is who
+    assert words in why
+
+
+WITH_CIDRS = Node(NodeName("n1"), pod_cidrs=(CIDR("10.244.1.0/24"),))
+
+
+@pytest.mark.parametrize(
+    ("client", "node", "settings", "who", "words"),
+    [
+        pytest.param(
+            "10.244.1.7",
+            WITH_CIDRS,
+            Settings(NodeName("n1"), detect=Detect.NODE_CIDR),
+            Who.POD,
+            "a pod: inside this node's podCIDR 10.244.1.0/24",
+            id="NodeCIDR: a pod here",
+        ),
+        pytest.param(
+            "10.244.2.7",
+            WITH_CIDRS,
+            Settings(NodeName("n1"), CIDRS, detect=Detect.NODE_CIDR),
+            Who.OUTSIDE,
+            "outside this node's podCIDR 10.244.1.0/24",
+            id="NodeCIDR: a pod of another node",
+        ),
+        pytest.param(
+            "10.244.1.7",
+            WITH_CIDRS,
+            Settings(NodeName("n1"), detect=Detect.BRIDGE_INTERFACE, interface="cni0"),
+            Who.POD,
+            "packets are told by interface, BridgeInterface cni0",
+            id="an interface: by the podCIDR, as well as an address can tell",
+        ),
+        pytest.param(
+            "10.244.1.7",
+            NODE,
+            Settings(NodeName("n1"), detect=Detect.INTERFACE_NAME_PREFIX, interface="veth"),
+            Who.OUTSIDE,
+            "no podCIDR of this node is known",
+            id="an interface, and no podCIDR",
+        ),
+    ],
+)
+def test_who_a_client_is_in_other_detect_modes(
+    client: str, node: Node, settings: Settings, who: Who, words: str
+) -> None:
+    found, why = classify_client(IP(client), node, settings)
 
     assert found is who
     assert words in why
