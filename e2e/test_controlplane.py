@@ -202,9 +202,7 @@ def test_objects_stored_past_the_server_are_listed_and_watched(control_plane: Co
     assert counts == [128, 72]
     wanted = {f"stored-{number}" for number in range(200)}
     # One transaction of etcd makes many objects at one revision; the watch cache takes them one by one.
-    wait_for(
-        lambda: wanted <= {obj["metadata"]["name"] for obj in api.items("ConfigMap", "default")}, "all are listed"
-    )
+    wait_for(lambda: wanted <= {obj["metadata"]["name"] for obj in api.items("ConfigMap", "default")}, "all are listed")
     assert api.get("ConfigMap", "default/stored-199")["data"] == {"number": "199"}
     seen = next(api.watch("ConfigMap", before["metadata"]["resourceVersion"]))
     assert seen["object"]["metadata"]["name"] == "stored-0"
