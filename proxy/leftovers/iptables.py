@@ -1,8 +1,9 @@
 """Pure. kube-proxy's chains in what `iptables-save` prints, and the `iptables-restore` input that removes these alone.
 
-Chain names as Kubernetes v1.20 to v1.36 gives them. Not kube-proxy's, and never touched: the kubelet's KUBE-FIREWALL,
-KUBE-MARK-DROP, KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY, container runtimes' KUBE-HOSTPORTS and KUBE-HP-*, and other
-agents' KUBE-ROUTER-* and the like.
+Chain names as Kubernetes v1.20 to v1.36 gives them. Not kube-proxy's, and never touched: the kubelet's KUBE-MARK-DROP,
+KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY, container runtimes' KUBE-HOSTPORTS and KUBE-HP-*, other agents'
+KUBE-ROUTER-* and the like. KUBE-FIREWALL is the kubelet's too: both write the same rule, which keeps packets from
+outside away from 127.0.0.0/8 while net.ipv4.conf.all.route_localnet is set (kubernetes#90259); so it stays.
 """
 
 import re

@@ -1,0 +1,30 @@
+"""`python -m e2e.migration`: a table of what each order costs."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from e2e.controlplane.build import build
+from e2e.migration.orders import measure_all
+from e2e.migration.rig import run_rig
+
+_HEAD = "| kube-proxy's mode | order | new connections | failed | slow | established | broken | lost | moved |"
+
+
+def main() -> int:
+    """Print a row of Markdown an order."""
+    binary = build(Console(stderr=True))
+    print(_HEAD)
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory(prefix="closeby-move-") as folder, run_rig(binary, Path(folder)) as rig:
+        for mode, order, cost in measure_all(rig):
+            failed = sum(cost.failed.values())
+            figures = (cost.attempts, failed, cost.slow, cost.flows, cost.broken, cost.lost, cost.moved)
+            print(f"| {mode} | {order.name} | {' | '.join(map(str, figures))} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
