@@ -74,6 +74,13 @@ SERVICE_CHANGES_PENDING = Gauge(
 SYNC_FAILURES = Counter(
     "kubeproxy_sync_proxy_rules_nftables_sync_failures", "Transactions that the kernel refused.", _FAMILY
 )
+CONNTRACK_SECONDS = Histogram(
+    "kubeproxy_conntrack_reconciler_sync_duration_seconds",
+    "Time to compare UDP flows with what Services want.",
+    labelnames=_FAMILY,
+    buckets=_SYNC_BUCKETS,
+)
+CONNTRACK_DELETED = Counter("kubeproxy_conntrack_reconciler_deleted_entries", "UDP flows that were deleted.", _FAMILY)
 FOREIGN_CHANGES = Counter("closeby_foreign_changes", "Times that another program changed our tables.")
 LOOP_ERRORS = Counter("closeby_loop_errors", "Errors of the loop that were not expected; each has a trace in the log.")
 ELEMENTS_WRITTEN = Counter("closeby_elements_written", "Elements that were changed in the kernel.", ["verb"])
@@ -87,6 +94,10 @@ COUNTED_SETS = tuple(
         SetName.NODE_PORTS,
         SetName.LOCAL_SOURCE_PORTS,
         SetName.LOCAL_SOURCE_NODE_PORTS,
+        SetName.AFFINITY_PORTS,
+        SetName.AFFINITY_NODE_PORTS,
+        SetName.LOCAL_SOURCE_AFFINITY_PORTS,
+        SetName.LOCAL_SOURCE_AFFINITY_NODE_PORTS,
     )
 )
 
@@ -141,7 +152,7 @@ def render_connections(state: Published, counters: Counters) -> Metric:
     )
     totals: Tally[Label] = Tally(state.totals)
     for key, packets in counters.items():
-        if (label := state.labels.get(key)) is not None:
+        if (label := state.labels.get(key)) is not None and label.counted:
             totals[label] += packets
     for label, packets in totals.items():
         namespace, _, name = label.service.partition("/")

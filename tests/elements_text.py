@@ -9,6 +9,7 @@ from proxy.kernel.ruleset import LAYOUTS, Data, Field, SetId, SetName
 
 _PROTOCOLS = {6: Protocol.TCP, 17: Protocol.UDP, 132: Protocol.SCTP}
 OF_THE_NODE = frozenset({SetName.NODE_ADDRESSES, SetName.SERVICE_CIDRS, SetName.LOCAL_PODS, SetName.CLUSTER_IP_SOURCES})
+OF_AFFINITY = frozenset(name for name in SetName if "affinit" in name or "bound" in name)
 
 
 def show_elements(elements: Mapping[SetId, Mapping[bytes, bytes]], *, of_the_node: bool = False) -> set[str]:
@@ -23,6 +24,8 @@ def show_elements(elements: Mapping[SetId, Mapping[bytes, bytes]], *, of_the_nod
 
 def _show(set_id: SetId, key: bytes, data: bytes) -> str:
     layout = LAYOUTS[set_id.name]
+    if layout.data is Data.OBJECTS:
+        return f"{set_id.name}: {key.decode()} -> {data.decode()}"
     fields = layout.key * (2 if layout.interval else 1)
     shown = ("-" if layout.interval else " ").join(_show_fields(set_id.family, fields, key))
     if layout.data is Data.VERDICT:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from endpointslice.types import Family
+from endpointslice.types import Family, Protocol
 from proxy.kernel.attributes import iter_attributes, pack_attribute, pack_name, pack_u32, parse_attributes, parse_name
 from proxy.kernel.batch import APPEND, CREATE, Message, Type
 from proxy.kernel.picks import (
@@ -59,18 +59,20 @@ class Tables(msgspec.Struct, frozen=True):
 class Base(msgspec.Struct, frozen=True):
     """The compiled ruleset of both families."""
 
-    text: str  # digest of base.nft when it was compiled
+    text: str  # digest of base.nft and affinity.nft when they were compiled
     families: Mapping[Family, Tables]
+    affinities: Mapping[Family, Mapping[Protocol, bytes]]  # attributes of their maps
 
 
 def layout_chain(base: Base) -> str:
     """The name of the empty chain that says which base a table has."""
-    digest = hashlib.sha256(msgspec.json.encode(base.families, order="sorted")).hexdigest()
+    rules = msgspec.json.encode((base.families, base.affinities), order="sorted")
+    digest = hashlib.sha256(rules).hexdigest()
     return f"layout_{digest[:12]}"
 
 
 def text_digest(text: str) -> str:
-    """What Base.text holds for this base.nft."""
+    """What Base.text holds for these texts."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -96,8 +98,12 @@ def expected_tables(base: Base, family: Family) -> Tables:
 
 
 def _plan_table(base: Base, family: Family) -> Iterator[Message]:
-    tables = expected_tables(base, family)
     yield Message(Type.NEWTABLE, family, pack_name(TABLE_NAME, TABLE), CREATE)
+    yield from plan_parts(family, expected_tables(base, family))
+
+
+def plan_parts(family: Family, tables: Tables) -> Iterator[Message]:
+    """Create these sets, chains and rules in our table."""
     for number, one in enumerate(tables.sets, 1):
         names = pack_name(SET_TABLE, TABLE) + pack_name(SET_NAME, one.name) + pack_u32(SET_ID, number)
         yield Message(Type.NEWSET, family, names + one.attributes, CREATE)

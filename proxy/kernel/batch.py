@@ -47,10 +47,13 @@ class Type(IntEnum):
     DELTABLE = _SUBSYSTEM | 2
     NEWCHAIN = _SUBSYSTEM | 3
     GETCHAIN = _SUBSYSTEM | 4
+    DELCHAIN = _SUBSYSTEM | 5
     NEWRULE = _SUBSYSTEM | 6
     GETRULE = _SUBSYSTEM | 7
+    DELRULE = _SUBSYSTEM | 8
     NEWSET = _SUBSYSTEM | 9
     GETSET = _SUBSYSTEM | 10
+    DELSET = _SUBSYSTEM | 11
     NEWSETELEM = _SUBSYSTEM | 12
     GETSETELEM = _SUBSYSTEM | 13
     DELSETELEM = _SUBSYSTEM | 14
@@ -173,7 +176,7 @@ def describe(message: Message) -> str:
     names = [
         parse_name(message.payload[first:last])
         for kind, first, last in iter_attributes(message.payload)
-        if kind in {1, 2} or (kind == 3 and message.kind in {Type.NEWCHAIN, Type.GETCHAIN})  # noqa: PLR2004  # NFTA_CHAIN_NAME
+        if kind in {1, 2} or (kind == 3 and message.kind in {Type.NEWCHAIN, Type.GETCHAIN, Type.DELCHAIN})  # noqa: PLR2004  # NFTA_CHAIN_NAME
     ]
     family = "ip" if message.family is Family.IPV4 else "ip6"
     return " ".join([message.kind.name.lower(), family, *names])

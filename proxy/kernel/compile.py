@@ -1,4 +1,4 @@
-"""EFFECT. Compiles base.nft by libnftables in an empty network namespace, and keeps the result as base.json.
+"""EFFECT. Compiles base.nft and affinity.nft by libnftables in an empty network namespace, and writes base.json.
 
 `python -m proxy.kernel.compile` writes base.json, as root. The daemon needs none of this: it sends what base.json
 holds. The work is done in a child process, so that a crash of libnftables is an error message, and so that the
@@ -17,6 +17,7 @@ from string import Template
 import msgspec
 
 from endpointslice.types import Family
+from proxy.kernel.affinities import split_templates
 from proxy.kernel.base import Base, text_digest
 from proxy.kernel.change import KernelError
 from proxy.kernel.connection import Connection
@@ -34,8 +35,13 @@ def base_text() -> str:
     return resources.files(__package__).joinpath("base.nft").read_text()
 
 
+def affinity_text() -> str:
+    """affinity.nft as shipped."""
+    return resources.files(__package__).joinpath("affinity.nft").read_text()
+
+
 def render_text(template: str, family: Family) -> str:
-    """base.nft in one family's words."""
+    """Such a text in one family's words."""
     return Template(template).substitute(_WORDS[family])
 
 
@@ -59,14 +65,16 @@ def _compile_here() -> Base:
         reason = os.strerror(ctypes.get_errno())
         raise KernelError(f"no network namespace to compile the ruleset in: {reason} (CAP_SYS_ADMIN is needed)")
     run_text = _load_libnftables()  # only now: a libnftables context opens its socket at once, in the namespace of then
-    template = base_text()
+    template = base_text() + affinity_text()
     code, _output, error = run_text("".join(render_text(template, family) for family in Family))
     if code:
         raise KernelError(f"libnftables refuses the ruleset: {error.strip()}")
     connection = Connection()
-    families = {family: read_tables(connection, family) for family in Family}
+    split = {family: split_templates(read_tables(connection, family)) for family in Family}
     connection.close()
-    return Base(text_digest(template), families)
+    families = {family: base for family, (base, _templates) in split.items()}
+    affinities = {family: templates for family, (_base, templates) in split.items()}
+    return Base(text_digest(template), families, affinities)
 
 
 def _load_libnftables() -> Callable[[str], tuple[int, str, str]]:

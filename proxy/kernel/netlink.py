@@ -6,11 +6,12 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import msgspec
 
 from endpointslice.types import Family
+from proxy.kernel.affinities import find_affinities, plan_new_affinities, plan_old_affinities
 from proxy.kernel.attributes import pack_name, parse_attributes, parse_name, parse_number
 from proxy.kernel.base import (
     TABLE_FLAGS,
@@ -29,8 +30,9 @@ from proxy.kernel.change import Change, Counters, Elements, Installed, KernelErr
 from proxy.kernel.connection import Connection
 from proxy.kernel.dumps import Unusable, iter_elements, parse_packets, unpack_counters, unpack_elements
 from proxy.kernel.elements import LIST_SET
-from proxy.kernel.ruleset import TABLE, SetId, SetName
-from proxy.kernel.transaction import missing_chains, plan_batches
+from proxy.kernel.picks import plan_pick_chains
+from proxy.kernel.ruleset import KERNEL_SETS, TABLE, SetId, SetName
+from proxy.kernel.transaction import Objects, missing_chains, plan_batches
 
 __all__ = ["KernelError", "NftKernel", "host_families", "load_base"]
 
@@ -46,6 +48,13 @@ def load_base() -> Base:
 def host_families() -> tuple[Family, ...]:
     """The families that this network namespace has: a kernel booted with ipv6.disable=1 lacks one."""
     return tuple(Family) if Path("/proc/net/if_inet6").exists() else (Family.IPV4,)
+
+
+class _Own(NamedTuple):
+    """What a table of ours has besides the base."""
+
+    picks: frozenset[str]
+    affinities: dict[bytes, bytes]
 
 
 class NftKernel:
@@ -75,11 +84,12 @@ class NftKernel:
         """What our tables hold. None: absent, of another layout, or rules or sets not ours: install()."""
         installed = Installed(elements={}, chains=set())
         for family in self.families:
-            picks = self._connection.read_stable(partial(self._read_tables, family))
-            if picks is None or isinstance(picks, Unusable):
+            own = self._connection.read_stable(partial(self._read_tables, family))
+            if own is None or isinstance(own, Unusable):
                 return None
-            installed.chains.update((family, chain) for chain in picks)
-            for name in SetName:
+            installed.chains.update((family, chain) for chain in own.picks)
+            installed.elements[SetId(family, SetName.AFFINITIES)] = own.affinities
+            for name in KERNEL_SETS:
                 set_id = SetId(family, name)
                 elements = self._connection.read_stable(partial(self._read_elements, set_id))
                 if isinstance(elements, Unusable):
@@ -107,7 +117,11 @@ class NftKernel:
     def _apply(self, change: Change, installed: Installed, before: Sequence[Message]) -> Counters:
         mine = Change({set_id: part for set_id, part in change.sets.items() if set_id.family in self.families})
         chains = missing_chains(mine, installed.chains)
-        batches = plan_batches(mine, chains, self._connection.limit_bytes, before)
+        objects = Objects(
+            new=[*before, *plan_pick_chains(chains), *plan_new_affinities(mine, self._base)],
+            old=[*plan_old_affinities(mine)],
+        )
+        batches = plan_batches(mine, objects, self._connection.limit_bytes)
         counters: dict[tuple[SetId, bytes], int] = {}
         for number, batch in enumerate(batches):
             try:
@@ -129,12 +143,16 @@ class NftKernel:
         """Delete exactly our tables; nothing happens where there are none."""
         self._connection.transact(plan_removal(self.families))
 
-    def _read_tables(self, family: Family) -> frozenset[str] | None:
-        """The pick chains of our table; None: absent or not as installed."""
+    def _read_tables(self, family: Family) -> _Own | None:
+        """What our table has besides the base; None: absent or not as installed."""
         table = self._connection.request(Message(Type.GETTABLE, family, _NAME))
         if table is None or parse_number(parse_attributes(table.payload).get(TABLE_FLAGS, b"")):
             return None  # a dormant table has no hooks
-        return find_pick_chains(family, read_tables(self._connection, family), expected_tables(self._base, family))
+        found = find_affinities(family, read_tables(self._connection, family), self._base)
+        if found is None:
+            return None
+        picks = find_pick_chains(family, found[0], expected_tables(self._base, family))
+        return None if picks is None else _Own(picks, found[1])
 
     def _read_elements(self, set_id: SetId) -> dict[bytes, bytes] | Unusable:
         return unpack_elements(set_id, self._dump_elements(set_id))

@@ -16,7 +16,7 @@ TABLE = "closeby"  # the same name in both families
 
 
 class SetName(StrEnum):
-    """The sets and maps of each table, by their names in the kernel."""
+    """The sets and maps of each table, by their names in the kernel (`affinities` aside)."""
 
     SERVICE_PORTS = "service_ports"
     NODE_PORTS = "node_ports"
@@ -38,6 +38,17 @@ class SetName(StrEnum):
     HOST_MASQUERADE_NODE_PORTS = "host_masquerade_node_ports"
     NO_ENDPOINT_PORTS = "no_endpoint_ports"
     NO_ENDPOINT_NODE_PORTS = "no_endpoint_node_ports"
+    AFFINITY_PORTS = "affinity_ports"
+    AFFINITY_NODE_PORTS = "affinity_node_ports"
+    LOCAL_SOURCE_AFFINITY_PORTS = "local_source_affinity_ports"
+    LOCAL_SOURCE_AFFINITY_NODE_PORTS = "local_source_affinity_node_ports"
+    BOUND_PORTS = "bound_ports"
+    BOUND_NODE_PORTS = "bound_node_ports"
+    BOUND_ENDPOINTS = "bound_endpoints"
+    NODE_PORT_BOUND_ENDPOINTS = "node_port_bound_endpoints"
+    LOCAL_SOURCE_BOUND_ENDPOINTS = "local_source_bound_endpoints"
+    LOCAL_SOURCE_NODE_PORT_BOUND_ENDPOINTS = "local_source_node_port_bound_endpoints"
+    AFFINITIES = "affinities"  # no set of the kernel's: each element is a map and three chains, see affinities.py
 
 
 class SetId(NamedTuple):
@@ -62,6 +73,7 @@ class Data(Enum):
     NONE = "none"  # a plain set
     VERDICT = "verdict"
     ENDPOINT = "endpoint"  # address and port, for dnat
+    OBJECTS = "objects"  # the element stands for a map and chains of its own
 
 
 class Layout(NamedTuple):
@@ -76,6 +88,7 @@ class Layout(NamedTuple):
 _VIP = (Field.ADDRESS, Field.PROTOCOL, Field.PORT)
 _NODE_PORT = (Field.PROTOCOL, Field.PORT)
 _ADDRESS = (Field.ADDRESS,)
+_TARGET = (Field.ADDRESS, Field.PORT)
 
 LAYOUTS: Mapping[SetName, Layout] = MappingProxyType(
     {
@@ -99,8 +112,20 @@ LAYOUTS: Mapping[SetName, Layout] = MappingProxyType(
         SetName.HOST_MASQUERADE_NODE_PORTS: Layout(_NODE_PORT),
         SetName.NO_ENDPOINT_PORTS: Layout(_VIP, Data.VERDICT),
         SetName.NO_ENDPOINT_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT),
+        SetName.AFFINITY_PORTS: Layout(_VIP, Data.VERDICT, counter=True),
+        SetName.AFFINITY_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT, counter=True),
+        SetName.LOCAL_SOURCE_AFFINITY_PORTS: Layout(_VIP, Data.VERDICT, counter=True),
+        SetName.LOCAL_SOURCE_AFFINITY_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT, counter=True),
+        SetName.BOUND_PORTS: Layout(_VIP, Data.VERDICT),
+        SetName.BOUND_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT),
+        SetName.BOUND_ENDPOINTS: Layout((*_VIP, *_TARGET), Data.VERDICT),
+        SetName.NODE_PORT_BOUND_ENDPOINTS: Layout((*_NODE_PORT, *_TARGET), Data.VERDICT),
+        SetName.LOCAL_SOURCE_BOUND_ENDPOINTS: Layout((*_VIP, *_TARGET), Data.VERDICT),
+        SetName.LOCAL_SOURCE_NODE_PORT_BOUND_ENDPOINTS: Layout((*_NODE_PORT, *_TARGET), Data.VERDICT),
+        SetName.AFFINITIES: Layout((), Data.OBJECTS),
     },
 )
+KERNEL_SETS = tuple(name for name, layout in LAYOUTS.items() if layout.data is not Data.OBJECTS)
 
 # Chains that choose an endpoint uniformly among N: the prefix of their names, and the map that each looks in.
 PICKS: Mapping[str, SetName] = MappingProxyType(

@@ -1,12 +1,12 @@
 """A change as messages: one transaction, or several in an order that misleads no packet between them. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from endpointslice.types import Family
 from proxy.kernel.batch import Message, batch_bytes
 from proxy.kernel.change import Change, Elements, MapChange
 from proxy.kernel.elements import pack_adds, pack_deletes
-from proxy.kernel.picks import plan_pick_chains
 from proxy.kernel.ruleset import LAYOUTS, Data, SetId, parse_pick
 
 _GOTO = b"goto "
@@ -31,35 +31,42 @@ def plan_elements(change: Change) -> list[Message]:
     set at its size limit takes delete and add only in this order.
     """
     messages: list[Message] = []
-    for set_id, part in change.sets.items():
+    parts = _kernel_parts(change)
+    for set_id, part in parts:
         messages += pack_deletes(set_id, part.delete)
-    for set_id, part in change.sets.items():
+    for set_id, part in parts:
         messages += pack_adds(set_id, part.add)
     return messages
 
 
-def plan_batches(
-    change: Change,
-    chains: Iterable[tuple[Family, str]],
-    limit_bytes: int,
-    before: Sequence[Message] = (),
-) -> list[Sequence[Message]]:
-    """`before` and the change in one batch if the socket takes it, else in several, of which each is atomic by itself.
+def _kernel_parts(change: Change) -> list[tuple[SetId, MapChange]]:
+    return [(set_id, part) for set_id, part in change.sets.items() if LAYOUTS[set_id.name].data is not Data.OBJECTS]
 
-    In order: `before`, the chains, and what verdicts may lead to (endpoints, masquerading); then the verdicts; then the
-    deletes of what no verdict leads to any more. Both halves of a replaced key stay in one batch.
+
+class Objects(NamedTuple):
+    """Tables, chains, maps and rules to make before a change's elements come, and to delete once they are gone."""
+
+    new: Sequence[Message] = ()
+    old: Sequence[Message] = ()
+
+
+def plan_batches(change: Change, objects: Objects, limit_bytes: int) -> list[Sequence[Message]]:
+    """The change and its objects in one batch if the socket takes it, else in several, each atomic by itself.
+
+    In order: new objects, and what verdicts may lead to (endpoints, masquerading); then the verdicts; then the deletes
+    of what no verdict leads to any more, and old objects. Both halves of a replaced key stay in one batch.
     """
-    chain_messages = plan_pick_chains(chains)
-    whole = [*before, *chain_messages, *plan_elements(change)]
+    whole = [*objects.new, *plan_elements(change), *objects.old]
     if batch_bytes(whole) <= limit_bytes:
         return [whole] if whole else []
     verdicts: list[tuple[SetId, MapChange]] = []
     others: list[tuple[SetId, MapChange]] = []
-    for set_id, part in change.sets.items():
+    for set_id, part in _kernel_parts(change):
         (verdicts if LAYOUTS[set_id.name].data is Data.VERDICT else others).append((set_id, part))
     kept = [(set_id, _without_pure_deletes(set_id, part)) for set_id, part in others]
     freed = [(set_id, MapChange(delete=_pure_deletes(set_id, part), add={})) for set_id, part in others]
-    groups = (before, chain_messages, *_cut(kept, limit_bytes), *_cut(verdicts, limit_bytes), *_cut(freed, limit_bytes))
+    elements = (*_cut(kept, limit_bytes), *_cut(verdicts, limit_bytes), *_cut(freed, limit_bytes))
+    groups = (objects.new, *elements, objects.old)
     return _join(groups, limit_bytes)
 
 

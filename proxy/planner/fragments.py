@@ -6,6 +6,7 @@ from typing import NamedTuple
 from endpointslice.addresses import family_of, pack_ip
 from endpointslice.topology import Decision, Tier, Verdict, keeps_local
 from endpointslice.types import CIDR, IP, Family, NodeName, ServiceName
+from proxy.kernel.affinities import Affinity, name_affinity, pack_affinity
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.frontends import Frontend, FrontendKind
 from proxy.planner.keys import pack_indexes, pack_node_port, pack_range, pack_target, pack_vip
@@ -21,6 +22,7 @@ class Label(NamedTuple):
     service: ServiceName
     port: str
     tier: Tier
+    counted: bool = True  # False: the same connections are counted elsewhere, too
 
 
 Labels = dict[tuple[SetId, bytes], Label]
@@ -32,6 +34,8 @@ class Route(NamedTuple):
     ports: SetName
     endpoints: SetName
     goto: bytes
+    affinity: SetName  # with session affinity: who looks for a binding first
+    bound: SetName  # and which endpoints bindings may lead to
 
 
 class _Sets(NamedTuple):
@@ -42,25 +46,48 @@ class _Sets(NamedTuple):
     refused: SetName
     masquerade: SetName
     masquerade_host: SetName
+    bound: SetName  # with session affinity: what is looked at again after DNAT
 
 
 _VIP_SETS = _Sets(
-    Route(SetName.SERVICE_PORTS, SetName.ENDPOINTS, b"goto pick"),
-    Route(SetName.LOCAL_SOURCE_PORTS, SetName.LOCAL_SOURCE_ENDPOINTS, b"goto local_source_pick"),
+    Route(
+        SetName.SERVICE_PORTS,
+        SetName.ENDPOINTS,
+        b"goto pick",
+        SetName.AFFINITY_PORTS,
+        SetName.BOUND_ENDPOINTS,
+    ),
+    Route(
+        SetName.LOCAL_SOURCE_PORTS,
+        SetName.LOCAL_SOURCE_ENDPOINTS,
+        b"goto local_source_pick",
+        SetName.LOCAL_SOURCE_AFFINITY_PORTS,
+        SetName.LOCAL_SOURCE_BOUND_ENDPOINTS,
+    ),
     SetName.NO_ENDPOINT_PORTS,
     SetName.MASQUERADE_PORTS,
     SetName.HOST_MASQUERADE_PORTS,
+    SetName.BOUND_PORTS,
 )
 _NODE_PORT_SETS = _Sets(
-    Route(SetName.NODE_PORTS, SetName.NODE_PORT_ENDPOINTS, b"goto node_port_pick"),
+    Route(
+        SetName.NODE_PORTS,
+        SetName.NODE_PORT_ENDPOINTS,
+        b"goto node_port_pick",
+        SetName.AFFINITY_NODE_PORTS,
+        SetName.NODE_PORT_BOUND_ENDPOINTS,
+    ),
     Route(
         SetName.LOCAL_SOURCE_NODE_PORTS,
         SetName.LOCAL_SOURCE_NODE_PORT_ENDPOINTS,
         b"goto local_source_node_port_pick",
+        SetName.LOCAL_SOURCE_AFFINITY_NODE_PORTS,
+        SetName.LOCAL_SOURCE_NODE_PORT_BOUND_ENDPOINTS,
     ),
     SetName.NO_ENDPOINT_NODE_PORTS,
     SetName.MASQUERADE_NODE_PORTS,
     SetName.HOST_MASQUERADE_NODE_PORTS,
+    SetName.BOUND_NODE_PORTS,
 )
 _SET_IDS = {family: {name: SetId(family, name) for name in SetName} for family in Family}
 _REFUSALS = {Verdict.REJECT: b"goto refuse", Verdict.DROP: b"drop"}
@@ -110,7 +137,7 @@ class _Writer:
         is_cluster_ip = frontend.kind is FrontendKind.CLUSTER_IP
         decision = port.choice.cluster_ip if is_cluster_ip else port.choice.external
         if decision.verdict is Verdict.DNAT:
-            self.put_dnat(port, sets.route, key, decision)
+            self.put_dnat(port, (sets, sets.route), key, decision)
         else:
             self.put(port.family, sets.refused, key, _REFUSALS[decision.verdict])
         if is_cluster_ip:
@@ -120,10 +147,11 @@ class _Writer:
             if decision.verdict is Verdict.DNAT:
                 self.put(port.family, sets.masquerade, key)
         elif port.choice.short_circuit.verdict is Verdict.DNAT:
-            self.put_dnat(port, sets.route_here, key, port.choice.short_circuit)
+            self.put_dnat(port, (sets, sets.route_here), key, port.choice.short_circuit)
             self.put(port.family, sets.masquerade_host, key)
 
-    def put_dnat(self, port: PortPlan, route: Route, key: bytes, decision: Decision) -> None:
+    def put_dnat(self, port: PortPlan, into: tuple[_Sets, Route], key: bytes, decision: Decision) -> None:
+        sets, route = into
         ids = _SET_IDS[port.family]
         wanted = self._targets.get(id(decision))
         if wanted is None:
@@ -134,7 +162,26 @@ class _Writer:
         self.sets.setdefault(ids[route.endpoints], {}).update(zip(keys, targets, strict=True))
         ports = ids[route.ports]
         self.sets.setdefault(ports, {})[key] = b"%s_%d" % (route.goto, len(targets))
-        self.labels[ports, key] = Label(self.plan.service.name, port.port.name, decision.choice.tier)
+        label = Label(self.plan.service.name, port.port.name, decision.choice.tier)
+        timeout_s = self.plan.service.affinity_timeout_s
+        if timeout_s is None:
+            self.labels[ports, key] = label
+            return
+        # Who has no binding is sent on to pick an endpoint, so is counted twice.
+        self.labels[ports, key] = label._replace(counted=False)
+        self.labels[ids[route.affinity], key] = label
+        self.put_affinity(port, (sets, route), key, wanted)
+
+    def put_affinity(self, port: PortPlan, into: tuple[_Sets, Route], key: bytes, targets: Iterable[bytes]) -> None:
+        """One binding for all frontends of a Service port in one family, which lead there by its name."""
+        sets, route = into
+        affinity = Affinity(port.port.protocol, self.plan.service.affinity_timeout_s or 0)
+        name = name_affinity(self.plan.service.name, port.port.name, port.port.protocol)
+        self.put(port.family, SetName.AFFINITIES, name, pack_affinity(affinity))
+        self.put(port.family, route.affinity, key, b"jump sticky_" + name)
+        self.put(port.family, sets.bound, key, b"goto forget_" + name)
+        bound = self.sets.setdefault(_SET_IDS[port.family][route.bound], {})
+        bound.update((key + target, b"goto record_" + name) for target in targets)
 
 
 def _decisions(port: PortPlan) -> tuple[Decision, Decision, Decision]:

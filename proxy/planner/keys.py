@@ -7,8 +7,7 @@ from functools import lru_cache
 
 from endpointslice.addresses import pack_ip
 from endpointslice.types import CIDR, IP, Protocol
-
-PROTOCOL_NUMBERS = {Protocol.TCP: 6, Protocol.UDP: 17, Protocol.SCTP: 132}  # IANA protocol numbers
+from proxy.kernel.expressions import PROTOCOL_NUMBERS
 
 _PROTOCOLS = {protocol: struct.pack("!B3x", number) for protocol, number in PROTOCOL_NUMBERS.items()}
 _PORT = struct.Struct("!H2x")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from endpointslice.types import IP, Family, Protocol
 from proxy.kernel.change import Change, Elements, diff_map
 from proxy.kernel.netlink import NftKernel
-from proxy.kernel.ruleset import LAYOUTS, Data, Field, SetId, SetName, address_bytes
+from proxy.kernel.ruleset import KERNEL_SETS, LAYOUTS, Data, Field, SetId, SetName, address_bytes
 from proxy.planner.keys import pack_index, pack_node_port, pack_range, pack_target, pack_vip
 from tests.netns.kernel_space import Space, open_space
 
@@ -20,7 +20,7 @@ IPS = {Family.IPV4: (IP("10.0.0.1"), IP("10.244.0.5")), Family.IPV6: (IP("fd00::
 RANGES = {Family.IPV4: ("10.244.1.0/24", "10.244.2.0/23"), Family.IPV6: ("fd00:244:1::/64", "fd00:244:2::/63")}
 FAMILY_WORDS = {Family.IPV4: "ip", Family.IPV6: "ip6"}
 PROTOCOL_WORDS = {Protocol.TCP: "tcp", Protocol.UDP: "udp", Protocol.SCTP: "sctp"}
-SETS = [SetId(family, name) for family in Family for name in SetName]
+SETS = [SetId(family, name) for family in Family for name in KERNEL_SETS]
 
 
 @pytest.fixture(scope="module")

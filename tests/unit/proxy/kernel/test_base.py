@@ -24,7 +24,7 @@ from proxy.kernel.base import (
     text_digest,
 )
 from proxy.kernel.batch import describe
-from proxy.kernel.compile import base_text
+from proxy.kernel.compile import affinity_text, base_text
 from proxy.kernel.netlink import load_base
 from proxy.kernel.picks import pick_rules
 
@@ -38,13 +38,13 @@ replace = msgspec.structs.replace
 
 def test_the_compiled_base_is_of_the_text_beside_it() -> None:
     """Else: python -m proxy.kernel.compile, as root."""
-    assert load_base().text == text_digest(base_text())
+    assert load_base().text == text_digest(base_text() + affinity_text())
 
 
 def test_the_layout_chain_names_the_compiled_rules() -> None:
     base = load_base()
     tables = base.families[Family.IPV6]
-    fewer = Base(base.text, {**base.families, Family.IPV6: replace(tables, rules=tables.rules[1:])})
+    fewer = Base(base.text, {**base.families, Family.IPV6: replace(tables, rules=tables.rules[1:])}, base.affinities)
 
     assert layout_chain(base) == layout_chain(load_base())
     assert layout_chain(base) != layout_chain(fewer)

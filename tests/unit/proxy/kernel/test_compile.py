@@ -3,7 +3,7 @@
 import pytest
 
 from endpointslice.types import Family
-from proxy.kernel.compile import base_text, encode_base, render_text
+from proxy.kernel.compile import affinity_text, base_text, encode_base, render_text
 from proxy.kernel.netlink import load_base
 
 
@@ -17,11 +17,12 @@ def test_each_family_gets_its_own_words(family: Family, other: str) -> None:
 
 def test_every_set_is_declared_by_typeof_and_none_is_anonymous() -> None:
     """A set declared by type, written by nft 1.1.3, crashes nft 1.0.6."""
-    declared = [line for line in base_text().splitlines() if line.lstrip().startswith(("set ", "map "))]
+    text = base_text() + affinity_text()
+    declared = [line for line in text.splitlines() if line.lstrip().startswith(("set ", "map "))]
 
     assert declared
     assert all("{ typeof " in line for line in declared)
-    assert not [line for line in base_text().splitlines() if "{ " in line and line not in declared]
+    assert not [line for line in text.splitlines() if "{ " in line and line not in declared]
 
 
 def test_the_base_is_kept_in_a_form_that_can_be_read_back() -> None:

@@ -11,11 +11,11 @@ from endpointslice.types import Family
 from proxy.kernel.attributes import pack_attribute, pack_name, pack_nest, pack_u32
 from proxy.kernel.dumps import Unusable, iter_elements, unpack_counters, unpack_elements
 from proxy.kernel.elements import DATA, FLAGS, KEY, LIST_ELEMENT, LIST_ELEMENTS, VALUE, pack_adds, pack_verdict
-from proxy.kernel.ruleset import LAYOUTS, Data, SetId, SetName, address_bytes, key_bytes
+from proxy.kernel.ruleset import KERNEL_SETS, LAYOUTS, Data, SetId, SetName, address_bytes, key_bytes
 
 PORTS = SetId(Family.IPV4, SetName.NODE_PORTS)
 KEY_A, KEY_B = b"\6\0\0\0\0\x50\0\0", b"\6\0\0\0\0\x51\0\0"
-SETS = st.builds(SetId, st.sampled_from(Family), st.sampled_from(SetName))
+SETS = st.builds(SetId, st.sampled_from(Family), st.sampled_from(KERNEL_SETS))
 VERDICTS = st.sampled_from([b"drop", b"goto refuse", b"goto pick_3", b"goto node_port_pick_12"])
 
 

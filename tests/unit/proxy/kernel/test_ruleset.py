@@ -5,13 +5,24 @@ import pytest
 from endpointslice.types import Family
 from proxy.kernel.attributes import parse_attributes, parse_number
 from proxy.kernel.netlink import load_base
-from proxy.kernel.ruleset import LAYOUTS, PICKS, Data, Pick, SetId, SetName, address_bytes, key_bytes, parse_pick
+from proxy.kernel.ruleset import (
+    KERNEL_SETS,
+    LAYOUTS,
+    PICKS,
+    Data,
+    Pick,
+    SetId,
+    SetName,
+    address_bytes,
+    key_bytes,
+    parse_pick,
+)
 
 FLAGS, KEY_SIZE, DATA_TYPE, DATA_SIZE, COUNTER = 3, 5, 6, 7, 17  # NFTA_SET_*
 INTERVAL, MAP = 4, 8  # NFT_SET_*
 VERDICT_TYPE = 0xFFFFFF00
 
-SETS = [SetId(family, name) for family in Family for name in SetName]
+SETS = [SetId(family, name) for family in Family for name in KERNEL_SETS]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +58,7 @@ def test_every_set_has_a_layout_and_is_compiled_in_both_families() -> None:
     compiled = {family: {one.name for one in tables.sets} for family, tables in load_base().families.items()}
 
     assert set(LAYOUTS) == set(SetName)
-    assert compiled == {family: set(SetName) for family in Family}
+    assert compiled == {family: set(KERNEL_SETS) for family in Family}
 
 
 @pytest.mark.parametrize("set_id", SETS, ids=lambda s: f"{s.family} {s.name}")

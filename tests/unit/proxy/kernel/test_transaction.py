@@ -10,8 +10,9 @@ from proxy.kernel.batch import Message, Type, batch_bytes, describe
 from proxy.kernel.change import Change, MapChange
 from proxy.kernel.dumps import iter_elements
 from proxy.kernel.elements import LIST_SET
+from proxy.kernel.picks import plan_pick_chains
 from proxy.kernel.ruleset import LAYOUTS, Data, SetId, SetName
-from proxy.kernel.transaction import missing_chains, plan_batches, plan_elements
+from proxy.kernel.transaction import Objects, missing_chains, plan_batches, plan_elements
 
 WHOLE = 1 << 30
 SERVICES = SetId(Family.IPV4, SetName.NODE_PORTS)
@@ -50,7 +51,7 @@ def steps(batches: list[list[Message]]) -> list[tuple[int, Type, str, bytes]]:
 
 
 def plan(change: Change, limit_bytes: int) -> list[list[Message]]:
-    return [list(batch) for batch in plan_batches(change, (), limit_bytes)]
+    return [list(batch) for batch in plan_batches(change, Objects(), limit_bytes)]
 
 
 @given(changes())
@@ -96,7 +97,7 @@ def test_endpoints_come_before_the_verdicts_that_lead_to_them_and_go_after(chang
 def test_chains_come_before_the_verdicts_that_lead_to_them() -> None:
     change = Change({SERVICES: MapChange({}, {bytes(8): b"goto node_port_pick_2"})})
 
-    (batch,) = plan_batches(change, [(Family.IPV4, "node_port_pick_2")], WHOLE)
+    (batch,) = plan_batches(change, Objects(plan_pick_chains([(Family.IPV4, "node_port_pick_2")])), WHOLE)
 
     assert [describe(message).split()[0] for message in batch] == ["newchain", *["newrule"] * 3, "newsetelem"]
 
@@ -110,13 +111,15 @@ def test_ranges_are_never_separated_since_old_and_new_may_overlap() -> None:
     assert [[message.kind for message in batch] for batch in batches] == [[Type.DELSETELEM, Type.NEWSETELEM]]
 
 
-def test_what_must_come_first_comes_first_also_when_split() -> None:
+def test_what_must_come_first_or_last_does_also_when_split() -> None:
     first = Message(Type.NEWTABLE, Family.IPV4, bytes(400))
+    last = Message(Type.DELSET, Family.IPV4, bytes(400))
     change = Change({MASQUERADE: MapChange({}, {number.to_bytes(8): b"" for number in range(100)})})
 
-    batches = plan_batches(change, (), 600, [first])
+    batches = plan_batches(change, Objects([first], [last]), 600)
 
     assert list(batches[0]) == [first]
+    assert batches[-1][-1] == last
     assert len(batches) > 2
 
 

@@ -12,18 +12,18 @@ from endpointslice.types import (
     Service,
     ServicePort,
     SliceEndpoint,
-    SlicePort,
     TrafficPolicy,
 )
 from proxy.kernel.ruleset import SetId, SetName
-from proxy.planner.fragments import Held, Label, Rendered, render_service
+from proxy.planner.fragments import Label, render_service
 from proxy.planner.frontends import Claims, service_claims
 from proxy.planner.keys import pack_index, pack_target, pack_vip
 from proxy.planner.plan import Rules, ServiceState, plan_service
 from tests.builders import HTTP_NODE_PORT, a_slice, service, slice_endpoint
-from tests.elements_text import OF_THE_NODE, show_elements
+from tests.elements_text import OF_AFFINITY, OF_THE_NODE, show_elements
+from tests.rendered import HERE, render
 
-HERE, THERE = NodeName("n1"), NodeName("n2")
+THERE = NodeName("n2")
 LOCAL = TrafficPolicy.LOCAL
 L_R = slice_endpoint("10.244.0.1", "R", node=HERE)
 L_X = slice_endpoint("10.244.0.2", "X", node=HERE)
@@ -32,15 +32,6 @@ R_R = slice_endpoint("10.244.1.1", "R", node=THERE)
 NOWHERE = slice_endpoint("10.244.2.1", "R")
 NODE_PORT = service(type="NodePort", ports=(HTTP_NODE_PORT,))
 EXTERNAL = IP("198.51.100.7")
-
-
-def render(of: Service, *endpoints: SliceEndpoint, held: Held | None = None) -> Rendered:
-    claims = Claims()
-    claims.replace(of.name, service_claims(of))
-    ports = tuple(SlicePort(port.name, port.protocol, 8080) for port in of.ports)
-    state = ServiceState(of, [a_slice(endpoints, ports=ports)], SAME_NODE_OFF)
-    plan = plan_service(state, Place(HERE, None), Rules(detects_pods=True, masquerade_all=False), claims)
-    return render_service(plan, HERE, held or {})
 
 
 ROWS = [
@@ -285,4 +276,4 @@ def test_each_counter_has_its_service_port_and_the_tier_of_its_own_traffic() -> 
 def test_every_set_has_a_row_above() -> None:
     named = {line.split(":")[0].strip() for row in ROWS for line in str(row.values[-1]).strip().splitlines()}
 
-    assert named == set(SetName) - OF_THE_NODE
+    assert named == set(SetName) - OF_THE_NODE - OF_AFFINITY
