@@ -15,6 +15,7 @@ from proxy import metrics
 from proxy.binding import Binder, ServerSpec
 from proxy.commits import Observer
 from proxy.config import Config
+from proxy.conntrack.cleaner import Cleaner
 from proxy.control import hold_lock, serve_control
 from proxy.dump import render_dump
 from proxy.health import serve_health
@@ -76,6 +77,7 @@ class Daemon:
         self._source, self._tell = open_source(config)
         self._kernel = NftKernel(host_families())
         self._health_checks = HealthCheckServer(config.settings.node, lambda: self._loop.health().healthy, self._tell)
+        self._cleaner = Cleaner(self._kernel.families)
         self._ending = ""  # why the process ends without having been told to
         self._loop = Loop(
             config.settings,
@@ -87,13 +89,13 @@ class Daemon:
 
     def _observers(self) -> tuple[Observer, ...]:
         if self._config.manifests is not None:
-            return (self._health_checks,)
+            return self._health_checks, self._cleaner
         node = self._config.settings.node
         if self._config.settings.detect is not Detect.NODE_CIDR:
-            return self._health_checks, NodeGuard(node, self.end)
+            return self._health_checks, self._cleaner, NodeGuard(node, self.end)
         pod_cidrs = PodCIDRGuard(node, self.end)
         pod_cidrs.start()
-        return self._health_checks, NodeGuard(node, self.end), pod_cidrs
+        return self._health_checks, self._cleaner, NodeGuard(node, self.end), pod_cidrs
 
     def run(self) -> None:
         """Work until SIGTERM or SIGINT, then stop and leave the rules in place.
@@ -112,6 +114,7 @@ class Daemon:
 
             HostAddressWatch(lambda addresses: self._loop.inbox.put(HostAddresses(addresses))).start()
         self._health_checks.start()
+        self._cleaner.start()
         log.info("started", version=VERSION, node=self._config.settings.node)
         self._tell(self._notice("Starting", f"closeby {VERSION} starts"))
         self._source.start(self._post)

@@ -130,6 +130,10 @@ class Claims:
         else:
             self._contested.pop(key, None)
 
+    def has(self, key: ClaimKey) -> bool:
+        """Whether anybody claims the key."""
+        return key in self._winners
+
     def winner(self, key: ClaimKey) -> Claim:
         """The claim that has the key; the key must be claimed."""
         return self._winners[key]
