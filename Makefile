@@ -4,7 +4,7 @@ READY := .venv/.ready
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint unit netns e2e bench base docs clean
+.PHONY: help setup demo test lint unit netns soak e2e bench base docs clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -36,6 +36,9 @@ unit: $(READY) ## Pure tests, in seconds, without root
 netns: $(READY) ## Tests against this kernel, in network namespaces
 	@$(PYTHON) -m tests.netns.newer_nft || echo "no newer nft could be fetched: the tests that need it are skipped"
 	@$(PYTHON) -m pytest tests/netns
+
+soak: $(READY) ## 100,000 changes with memory and files flat, and 200 kills of a daemon that writes, in five minutes
+	@CLOSEBY_SOAK=100000 CLOSEBY_CRASHES=200 $(PYTHON) -m pytest -s tests/netns/test_soak.py tests/netns/test_daemon_crashes.py
 
 e2e: $(READY) ## Tests against a real API server
 	@.ci/setup e2e

@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import FrameType
@@ -14,7 +15,7 @@ from endpointslice.snapshot import Changed, Listed
 from proxy import metrics
 from proxy.binding import Binder, ServerSpec
 from proxy.commits import Observer
-from proxy.config import Config
+from proxy.config import Config, ConfigError
 from proxy.conntrack.cleaner import Cleaner
 from proxy.control import hold_lock, serve_control
 from proxy.dump import render_dump
@@ -39,6 +40,8 @@ from proxy.sysctls import apply_conntrack_settings
 from proxy.version import VERSION
 
 log = structlog.get_logger()
+
+_MONITOR_RETRY_S = 1.0  # after an error of the monitor's socket
 
 
 class Opened(NamedTuple):
@@ -160,7 +163,13 @@ class Daemon:
                 failure=self._notice("FailedToStartMetricServer", warning=True),
             )
         )
-        serve_control(config.control_socket, self._dump)
+        try:
+            serve_control(config.control_socket, self._dump)
+        except OSError as error:
+            if error.errno is None:  # such as a path that is too long for a socket
+                raise ConfigError(f"--control-socket: {config.control_socket}: {error}") from error
+            # A full disk: that the traffic is looked after matters more than that dumps are to be had.
+            log.warning("control_socket_unusable", socket=str(config.control_socket), why=error.strerror)
 
     def _notice(self, reason: str, note: str = "", *, warning: bool = False) -> Notice:
         """About our Node."""
@@ -171,7 +180,13 @@ class Daemon:
 
     def _watch_kernel(self, monitor: Monitor) -> None:
         while True:
-            if monitor.wait(None) is not Seen.NOTHING:
+            try:
+                seen = monitor.wait(None)
+            except KernelError as error:
+                log.warning("kernel_unwatched", why=error.reason, retry_s=_MONITOR_RETRY_S)
+                time.sleep(_MONITOR_RETRY_S)
+                seen = Seen.UNKNOWN
+            if seen is not Seen.NOTHING:
                 self._loop.inbox.put(ForeignChange())
 
 
