@@ -39,6 +39,7 @@ def narrowed(name: str, without: str) -> str:
         pytest.param("pods", {"north-1", "north-2"}, id="no Pods: the zone instead of the node"),
         pytest.param("nodes", {"north-1"}, id="no Nodes: the own pod all the same"),
         pytest.param("servicecidrs", {"north-1"}, id="no ServiceCIDRs: all the same"),
+        pytest.param("events", {"north-1"}, id="no Events: all the same"),
     ],
 )
 def test_what_may_not_be_read_is_done_without_and_told(
@@ -86,7 +87,7 @@ def test_without_the_rights_on_services_nothing_is_removed(cluster: Cluster, spa
 def test_the_shipped_rights_are_no_more_than_are_used(cluster: Cluster) -> None:
     closeby = Api(cluster.plane.access(cluster.plane.service_account_token(*ACCOUNT)))
 
-    for kind in ("Secret", "ConfigMap", "Pod"):
+    for kind in ("Secret", "ConfigMap", "Pod", "Event"):
         with pytest.raises(ApiError, match="403 Forbidden"):
             closeby.items(kind)
     with pytest.raises(ApiError, match="403 Forbidden"):

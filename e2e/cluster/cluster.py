@@ -63,7 +63,8 @@ class Cluster:
             opening.enter_context(self.world)
             opening.enter_context(self.plane)
             self.world.add_pods([PodSpec(f"client-{name}", name, ()) for name in NAMES])
-            self._add_nodes()
+            for name in NAMES:
+                self.add_node(name)
             self.add_account(self.kubeconfig, RBAC.read_text(), ACCOUNT)
             for name in NAMES:
                 site = Site(name, self.world.host(name).netns, self.folder / name)
@@ -154,11 +155,11 @@ class Cluster:
         (folder / "objects.yaml").write_text(objects)
         return folder
 
-    def _add_nodes(self) -> None:
-        for name, built in self.world.nodes.items():
-            self.api.apply(node(name, built.zone, pod_cidrs=built.pod_cidrs))
-            status = node_status(addresses=(built.host.ipv4, built.host.ipv6))
-            self.api.patch_status("Node", name, status)
+    def add_node(self, name: str) -> None:
+        """The Node exists and is Ready, with the addresses that its host has."""
+        built = self.world.nodes[name]
+        self.api.apply(node(name, built.zone, pod_cidrs=built.pod_cidrs))
+        self.api.patch_status("Node", name, node_status(addresses=(built.host.ipv4, built.host.ipv6)))
 
     def _exists(self, kind: str, name: str) -> bool:
         try:
