@@ -70,15 +70,16 @@ def test_what_the_proxy_did_is_told_under_kube_proxys_names(cluster: Cluster, sp
     node = cluster.daemons[NODE]
     programmed = "kubeproxy_network_programming_duration_seconds_count"
     syncs = "kubeproxy_sync_proxy_rules_duration_seconds_count"
-    names = (programmed, syncs, "kubeproxy_sync_proxy_rules_endpoint_changes_total")
-    before = {name: node.metric(name, ip_family="IPv4") for name in names}
+    changes = "kubeproxy_sync_proxy_rules_endpoint_changes_total"
+    labels: dict[str, dict[str, str]] = {programmed: {"ip_family": "IPv4"}, syncs: {"ip_family": "IPv4"}, changes: {}}
+    before = {name: node.metric(name, **with_labels) for name, with_labels in labels.items()}
 
     space.add_pods("web", ["south-1"])
     web = target(space.add_service("web"))
     cluster.await_served(web, {CLIENT: {"south-1"}})
 
-    for name in names:
-        assert node.metric(name, ip_family="IPv4") > before[name], name
+    for name, with_labels in labels.items():
+        assert node.metric(name, **with_labels) > before[name], name
     last = node.metric("kubeproxy_sync_proxy_rules_last_timestamp_seconds", ip_family="IPv4")
     assert time.time() - 60 < last <= time.time()
     assert node.metric("closeby_loop_errors_total") == 0

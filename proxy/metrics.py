@@ -59,18 +59,13 @@ PROGRAMMING_SECONDS = Histogram(
     labelnames=_FAMILY,
     buckets=_PROGRAMMING_BUCKETS,
 )
+# Without a family, as kube-proxy's (1.36).
 ENDPOINT_CHANGES = Counter(
-    "kubeproxy_sync_proxy_rules_endpoint_changes", "EndpointSlice events that changed something.", _FAMILY
+    "kubeproxy_sync_proxy_rules_endpoint_changes", "EndpointSlice events that changed something."
 )
-SERVICE_CHANGES = Counter(
-    "kubeproxy_sync_proxy_rules_service_changes", "Service events that changed something.", _FAMILY
-)
-ENDPOINT_CHANGES_PENDING = Gauge(
-    "kubeproxy_sync_proxy_rules_endpoint_changes_pending", "Of those, not yet written.", _FAMILY
-)
-SERVICE_CHANGES_PENDING = Gauge(
-    "kubeproxy_sync_proxy_rules_service_changes_pending", "Of those, not yet written.", _FAMILY
-)
+SERVICE_CHANGES = Counter("kubeproxy_sync_proxy_rules_service_changes", "Service events that changed something.")
+ENDPOINT_CHANGES_PENDING = Gauge("kubeproxy_sync_proxy_rules_endpoint_changes_pending", "Of those, not yet written.")
+SERVICE_CHANGES_PENDING = Gauge("kubeproxy_sync_proxy_rules_service_changes_pending", "Of those, not yet written.")
 SYNC_FAILURES = Counter(
     "kubeproxy_sync_proxy_rules_nftables_sync_failures", "Transactions that the kernel refused.", _FAMILY
 )

@@ -1,4 +1,4 @@
-"""EFFECT: the metrics server, 127.0.0.1:10249 by default: /metrics, /healthz and /proxyMode, as kube-proxy's."""
+"""EFFECT: the metrics server, 127.0.0.1:10249 by default: the pages of kube-proxy's that tools read."""
 
 import threading
 from http.server import BaseHTTPRequestHandler
@@ -9,6 +9,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from proxy.config import BindAddress
 from proxy.http_server import DualStackServer
 
+_SLIS = ["process_start_time_seconds"]  # all that kube-proxy has on that page
 PROXY_MODE = b"nftables"  # tools that ask kube-proxy for its mode look for this word
 
 
@@ -17,6 +18,8 @@ class _Handler(BaseHTTPRequestHandler):
         match self.path.partition("?")[0]:
             case "/metrics":
                 self._answer(200, CONTENT_TYPE_LATEST, generate_latest(REGISTRY))
+            case "/metrics/slis":
+                self._answer(200, CONTENT_TYPE_LATEST, generate_latest(REGISTRY.restricted_registry(_SLIS)))
             case "/healthz":
                 self._answer(200, "text/plain", b"ok")
             case "/proxyMode":

@@ -165,11 +165,10 @@ class Loop:
         if touched == NOTHING and self._synced:
             return
         changes = count_changes(batch)
-        for family in metrics.FAMILIES:
-            metrics.ENDPOINT_CHANGES.labels(family).inc(changes[Kind.ENDPOINT_SLICE])
-            metrics.SERVICE_CHANGES.labels(family).inc(changes[Kind.SERVICE])
-            metrics.ENDPOINT_CHANGES_PENDING.labels(family).inc(changes[Kind.ENDPOINT_SLICE])
-            metrics.SERVICE_CHANGES_PENDING.labels(family).inc(changes[Kind.SERVICE])
+        metrics.ENDPOINT_CHANGES.inc(changes[Kind.ENDPOINT_SLICE])
+        metrics.SERVICE_CHANGES.inc(changes[Kind.SERVICE])
+        metrics.ENDPOINT_CHANGES_PENDING.inc(changes[Kind.ENDPOINT_SLICE])
+        metrics.SERVICE_CHANGES_PENDING.inc(changes[Kind.SERVICE])
         self._triggers.extend(new_triggers(before, batch, self._started))
         self._touched = merge_touched(self._touched, touched)
         if touched.pods:
@@ -251,8 +250,8 @@ class Loop:
             for trigger in self._triggers:
                 metrics.PROGRAMMING_SECONDS.labels(family).observe(max(0.0, (now - trigger).total_seconds()))
             metrics.LAST_SYNC.labels(family).set_to_current_time()
-            metrics.ENDPOINT_CHANGES_PENDING.labels(family).set(0)
-            metrics.SERVICE_CHANGES_PENDING.labels(family).set(0)
+        metrics.ENDPOINT_CHANGES_PENDING.set(0)
+        metrics.SERVICE_CHANGES_PENDING.set(0)
         self._triggers.clear()
         commit = Commit(self._snapshot, self._uncommitted, self.planner.node_addresses, change)
         self._uncommitted = NOTHING

@@ -24,6 +24,7 @@ def port() -> Iterator[int]:
     [
         pytest.param("/metrics", 200, b"# TYPE kubeproxy_sync_proxy_rules_duration_seconds histogram", id="metrics"),
         pytest.param("/metrics?name[]=x", 200, b"closeby_loop_errors_total", id="metrics with a query"),
+        pytest.param("/metrics/slis", 200, b"process_start_time_seconds", id="the figures of kube-proxy's SLI page"),
         pytest.param("/healthz", 200, b"ok", id="healthz"),
         pytest.param("/proxyMode", 200, b"nftables", id="the mode, as tools ask kube-proxy for it"),
         pytest.param("/", 404, b"try /metrics, /healthz or /proxyMode", id="another page tells which there are"),

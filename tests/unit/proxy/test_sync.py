@@ -68,7 +68,7 @@ def test_a_change_is_written_and_told() -> None:
 
         loop.put(a_slice([B, C]))
         loop.until(lambda: SERVED_BY_C in loop.shown())
-        loop.until(lambda: metric(PENDING, ip_family="IPv4") == 0)
+        loop.until(lambda: metric(PENDING) == 0)
 
     events = [line["event"] for line in logs]
     assert events == ["table_installed", "sync_done", "first_sync_done", "sync_done"]
@@ -90,7 +90,7 @@ def test_changes_that_come_while_the_kernel_is_busy_are_written_as_one() -> None
             loop.put(a_slice([A, B, C][: number % 3 + 1]), service(f"default/other-{number}"))
         loop.kernel.open.set()
         loop.until(lambda: len(loop.loop.published.snapshot.services) == 51)
-        loop.until(lambda: metric(PENDING, ip_family="IPv4") == 0)
+        loop.until(lambda: metric(PENDING) == 0)
 
         assert loop.kernel.calls.count("run") == 2
 
@@ -107,7 +107,7 @@ def test_after_a_refusal_the_kernel_is_read_back_and_nothing_is_lost(*, unknown:
 
         loop.put(a_slice([B, C]))
         loop.until(lambda: not loop.kernel.errors and SERVED_BY_C in loop.shown())
-        loop.until(lambda: loop.loop.health().healthy and metric(PENDING, ip_family="IPv4") == 0)
+        loop.until(lambda: loop.loop.health().healthy and metric(PENDING) == 0)
 
     refused = [line for line in logs if line["event"] == "sync_failed"]
     assert [line["why"] for line in refused] == ["no room"] * expected
