@@ -3,6 +3,7 @@
 The pods that leave a Service go on serving here: a flow that is left alone would be answered by them.
 """
 
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -187,3 +188,27 @@ def test_a_restart_mends_what_went_wrong_meanwhile_and_cuts_nothing_else(world: 
         assert talks["deleted"].ask() == ""
     with run_in(world.host(NODE).netns, NftKernel) as kernel:
         kernel.remove()
+
+
+UNPRIVILEGED = """
+from endpointslice.types import Family
+from proxy.conntrack.flows import Judgement
+from proxy.conntrack.netlink import FlowTable
+from proxy.kernel.change import KernelError
+try:
+    FlowTable().sweep(Family.IPV4, Judgement({bytes(6): frozenset()}, {}))
+except KernelError as error:
+    print(error.reason)
+"""
+
+
+def test_without_privilege_it_is_said_in_words(python: list[str]) -> None:
+    """It runs in the caller's namespace, where it may do nothing."""
+    done = subprocess.run(
+        ["setpriv", "--bounding-set=-all", *python, "-c", UNPRIVILEGED],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout == "not permitted to use conntrack: CAP_NET_ADMIN is needed (run as root)\n", done.stderr
