@@ -4,10 +4,10 @@ READY := .venv/.ready
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint unit netns soak e2e bench base docs clean
+.PHONY: help setup demo test lint unit netns soak e2e bench differential base docs clean
 
 help: ## Show what can be made
-	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
 
 $(READY): pyproject.toml constraints.txt .ci/setup
 	@.ci/setup
@@ -49,6 +49,11 @@ bench: $(READY) ## closeby and kube-proxy side by side (SCALE=1000x5 picks one)
 	@.ci/setup e2e
 	@$(PYTHON) -m e2e.controlplane.build
 	@$(PYTHON) -m e2e.bench $(if $(SCALE),--scale $(SCALE)) $(BENCH_FLAGS)
+
+differential: $(READY) ## Random worlds for closeby and for kube-proxy, and where they part (WORLDS=50, SEED=..)
+	@.ci/setup e2e
+	@$(PYTHON) -m e2e.controlplane.build
+	@$(PYTHON) -m e2e.differential $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED)) $(DIFFERENTIAL_FLAGS)
 
 base: $(READY) ## Compile the base ruleset anew, after a change to its text
 	@$(PYTHON) -m proxy.kernel.compile

@@ -62,7 +62,7 @@ def run_rig(binary: Path, folder: Path) -> Iterator[Rig]:
         plane = stack.enter_context(ControlPlane(binary, folder, settings))
         add_namespace(plane.api, NAMESPACE)
         _add_nodes(world, plane)
-        kubeconfigs = {CLOSEBY_NODE: _closeby_kubeconfig(plane, folder), PEER_NODE: _peer_kubeconfig(plane, folder)}
+        kubeconfigs = {CLOSEBY_NODE: closeby_kubeconfig(plane, folder), PEER_NODE: peer_kubeconfig(plane, folder)}
         yield Rig(world, plane, kubeconfigs, plane.logs)
 
 
@@ -102,7 +102,7 @@ def _add_nodes(world: World, plane: ControlPlane) -> None:
         plane.api.patch_status("Node", name, node_status(addresses=(there.host.ipv4, there.host.ipv6)))
 
 
-def _closeby_kubeconfig(plane: ControlPlane, folder: Path) -> Path:
+def closeby_kubeconfig(plane: ControlPlane, folder: Path) -> Path:
     """Of the ServiceAccount, and with the rights, that closeby ships."""
     documents: list[Object] = [document for document in yaml.safe_load_all(_RBAC.read_text()) if document]
     for document in documents:
@@ -111,7 +111,7 @@ def _closeby_kubeconfig(plane: ControlPlane, folder: Path) -> Path:
     return plane.kubeconfig(folder / "closeby.kubeconfig", token)
 
 
-def _peer_kubeconfig(plane: ControlPlane, folder: Path) -> Path:
+def peer_kubeconfig(plane: ControlPlane, folder: Path) -> Path:
     """Of a ServiceAccount with the role that Kubernetes itself has for kube-proxy."""
     plane.api.apply(
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "kube-proxy", "namespace": "kube-system"}}

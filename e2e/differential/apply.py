@@ -1,0 +1,157 @@
+"""EFFECT: the API holds a state, and both proxies have it in their kernels.
+
+A marker Service tells when: its port and its endpoints change after everything else, and watches keep the order of
+what happens to a kind of object. Another one has an endpoint hinted for each zone: who is reached tells the zone.
+"""
+
+import itertools
+import time
+from typing import TypeAlias
+
+from e2e.controlplane.api import Object
+from e2e.differential.clients import Patience
+from e2e.differential.judge import ask
+from e2e.differential.model import EndpointSpec, PortSpec, ServiceSpec, SlicePortSpec, SliceSpec, State
+from e2e.differential.objects import render_service, render_slice, render_state
+from e2e.differential.places import LOCAL_PODS, MARKER, NAMESPACE, NODE, TARGET_PORTS, ZONE_MARKER, ZONES, cluster_ip
+from e2e.differential.rig import Rig
+from e2e.differential.targets import Probe, Target
+
+_SYNC_S = 30.0
+_PATIENCE = Patience(0.3, 1)
+_PAUSE_S = 0.01
+_FIRST_PORT = 10_000
+_PORTS = 20_000
+_FAMILIES = (False, True)
+_FIRST_MARKER_IP = 200  # in the servers' range, above all endpoints
+_MARKER_IPS = 40
+_ZONE_LABEL = "topology.kubernetes.io/zone"
+
+Key: TypeAlias = tuple[str, str]  # kind, name
+
+
+class Applier:
+    """What this run has stored, and what is stored next."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._rig = rig
+        self._api = rig.plane.api
+        self._stored: dict[Key, Object] = {}
+        self._zone: str | None = ZONES[0]
+        self._marker: ServiceSpec | None = None
+        self._steps = itertools.count()
+        for obj in _objects(_zone_marker()):
+            self._api.create(obj)
+
+    def apply(self, state: State) -> None:
+        """Returns when both proxies have it. TimeoutError if one hasn't within 30 s."""
+        self.store(state)
+        self._await_synced(state.zone)
+
+    def store(self, state: State) -> None:
+        """Delete, create and replace what differs; the marker last."""
+        wanted = {_key(obj): obj for obj in render_state(state)}
+        for kind, name in reversed([key for key in self._stored if key not in wanted]):
+            self._api.delete(kind, f"{NAMESPACE}/{name}")
+        if state.zone != self._zone:
+            self._api.patch("Node", NODE, {"metadata": {"labels": {_ZONE_LABEL: state.zone}}})
+        for key, obj in wanted.items():
+            self._put(obj, self._stored.get(key))
+        self._stored, self._zone = wanted, state.zone
+        self._move_marker()
+
+    def _put(self, obj: Object, before: Object | None) -> None:
+        if obj == before:
+            return
+        name = f"{NAMESPACE}/{obj['metadata']['name']}"
+        if before is None:
+            self._api.create(obj)
+        else:
+            self._api.request("PUT", self._api.path(obj["kind"], name), obj)
+        status = obj.get("status")
+        if status and status != (before or {}).get("status", {"loadBalancer": {"ingress": []}}):
+            self._api.patch_status("Service", name, status)
+
+    def _move_marker(self) -> None:
+        before, self._marker = self._marker, _marker(next(self._steps))
+        old = dict(zip(map(_key, _objects(before)), _objects(before), strict=True)) if before else {}
+        for obj in _objects(self._marker):
+            self._put(obj, old.get(_key(obj)))
+
+    def _await_synced(self, zone: str | None) -> None:
+        assert self._marker
+        expected = _expected(self._marker, zone)
+        deadline = time.monotonic() + _SYNC_S
+        while True:
+            both = ask(self._rig, [probe for probe, _ in expected], _PATIENCE)
+            late = [
+                side.name
+                for side, answers in zip(self._rig.sides, both, strict=True)
+                if any(_reached(fates) != want for fates, (_, want) in zip(answers, expected, strict=True))
+            ]
+            if not late:
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{' and '.join(late)} isn't in sync after {_SYNC_S:g} s")
+            time.sleep(_PAUSE_S)
+
+
+def _key(obj: Object) -> Key:
+    return obj["kind"], obj["metadata"]["name"]
+
+
+def _objects(service: ServiceSpec) -> list[Object]:
+    return [render_service(service), *(render_slice(service.name, piece) for piece in service.slices)]
+
+
+def _marker(step: int) -> ServiceSpec:
+    port = PortSpec("marker", "TCP", _FIRST_PORT + step % _PORTS)
+    number = _FIRST_MARKER_IP + step % _MARKER_IPS
+    pieces = tuple(_piece(ipv6, (EndpointSpec(_server_ip(number, ipv6=ipv6)),), "marker") for ipv6 in _FAMILIES)
+    return ServiceSpec(MARKER, "ClusterIP", _cluster_ips(2300), (port,), pieces)
+
+
+def _zone_marker() -> ServiceSpec:
+    pieces = tuple(
+        _piece(
+            ipv6,
+            tuple(EndpointSpec(_server_ip(_zone_number(zone), ipv6=ipv6), for_zones=(zone,)) for zone in ZONES),
+            "zone",
+        )
+        for ipv6 in _FAMILIES
+    )
+    return ServiceSpec(ZONE_MARKER, "ClusterIP", _cluster_ips(2301), (PortSpec("zone", "TCP", 80),), pieces)
+
+
+def _expected(marker: ServiceSpec, zone: str | None) -> list[tuple[Probe, frozenset[str]]]:
+    """Whom the first pod reaches through the two markers once everything is in place."""
+    reached = []
+    for piece in marker.slices:
+        ips = frozenset({piece.endpoints[0].ip})
+        cluster = marker.cluster_ips[piece.is_ipv6]
+        reached.append((Probe(LOCAL_PODS[0], Target("TCP", cluster, marker.ports[0].port, 1, MARKER)), ips))
+        ips = frozenset(_server_ip(_zone_number(z), ipv6=piece.is_ipv6) for z in ZONES if zone in {z, None})
+        cluster = _cluster_ips(2301)[piece.is_ipv6]
+        reached.append((Probe(LOCAL_PODS[0], Target("TCP", cluster, 80, len(ZONES), ZONE_MARKER)), ips))
+    return reached
+
+
+def _reached(fates: frozenset[str]) -> frozenset[str]:
+    return frozenset(fate.partition(" ")[0] for fate in fates)
+
+
+def _piece(ipv6: bool, endpoints: tuple[EndpointSpec, ...], name: str) -> SliceSpec:  # noqa: FBT001 - as the spec has it
+    port = SlicePortSpec(name, "TCP", TARGET_PORTS[0])
+    return SliceSpec(f"v{6 if ipv6 else 4}", ipv6, (port,), endpoints)
+
+
+def _cluster_ips(number: int) -> tuple[str, str]:
+    return cluster_ip(number, ipv6=False), cluster_ip(number, ipv6=True)
+
+
+def _server_ip(number: int, *, ipv6: bool) -> str:
+    return f"fd00:10:244:3::{number:x}" if ipv6 else f"10.244.3.{number}"
+
+
+def _zone_number(zone: str) -> int:
+    return _FIRST_MARKER_IP + _MARKER_IPS + ZONES.index(zone)

@@ -1,0 +1,48 @@
+"""EFFECT: the same probes on both sides, and where their fates differ."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from e2e.differential.clients import Fates, Patience
+from e2e.differential.rig import Rig
+from e2e.differential.targets import Probe, Target
+
+_QUICK = Patience(0.25, 2)
+_SURE = Patience(2.0, 120)  # one endpoint of five is missed by all of 120 tries with a probability of 2e-12
+
+
+class Disagreement(NamedTuple):
+    """A probe whose fates differ."""
+
+    probe: Probe
+    closeby: Fates
+    peer: Fates
+
+
+def ask(rig: Rig, probes: Sequence[Probe], patience: Patience) -> tuple[list[Fates], list[Fates]]:
+    """The fates of the probes on closeby's and on kube-proxy's side. All clients of both work at once."""
+    orders: dict[str, list[Target]] = {}
+    places = []
+    for probe in probes:
+        mine = orders.setdefault(probe.client, [])
+        places.append((probe.client, len(mine)))
+        mine.append(probe.target)
+    for side in rig.sides:
+        side.clients.send(orders, patience)
+    closeby, peer = (side.clients.receive(orders) for side in rig.sides)
+    return [closeby[client][index] for client, index in places], [peer[client][index] for client, index in places]
+
+
+def find_disagreements(rig: Rig, probes: Sequence[Probe]) -> list[Disagreement]:
+    """Those that differ when asked quickly; on a busy machine an answer may just be late."""
+    return _compare(rig, probes, _QUICK)
+
+
+def confirm(rig: Rig, probes: Sequence[Probe]) -> list[Disagreement]:
+    """Those that differ when asked with seconds of time, and as many tries as it takes."""
+    return _compare(rig, probes, _SURE) if probes else []
+
+
+def _compare(rig: Rig, probes: Sequence[Probe], patience: Patience) -> list[Disagreement]:
+    found = zip(probes, *ask(rig, probes, patience), strict=True)
+    return [Disagreement(probe, closeby, peer) for probe, closeby, peer in found if closeby != peer]

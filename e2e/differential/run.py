@@ -1,0 +1,108 @@
+"""EFFECT: worlds, one after the other, against both proxies."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+
+from e2e.differential.apply import Applier
+from e2e.differential.judge import Disagreement, confirm, find_disagreements
+from e2e.differential.model import State, World
+from e2e.differential.rig import Rig
+from e2e.differential.shrink import shrink
+from e2e.differential.targets import Probe, choose_probes
+from e2e.differential.wanted import find_wanted
+
+PROBES = 40  # in each state, of a few hundred
+_SHRINK_TRIES = 40
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """One that nothing explains, in the smallest world that still shows it in its last state."""
+
+    world: World
+    found: Disagreement
+
+
+class Counts(msgspec.Struct):
+    """What a run has done so far."""
+
+    worlds: int = 0
+    states: int = 0
+    probes: int = 0
+    wanted: Counter[str] = msgspec.field(default_factory=Counter)
+    apply_s: float = 0.0
+    probe_s: float = 0.0
+
+
+class Runner:
+    """Judges worlds on one rig."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._rig = rig
+        self._applier = Applier(rig)
+        self.counts = Counts()
+
+    def judge(self, world: World) -> Difference | None:
+        """The first unexplained difference, shrunk; None if all is equal or meant to be."""
+        rng = Random(world.seed)
+        self.counts.worlds += 1
+        for index, state in enumerate(world.states):
+            probes = choose_probes(state, rng, PROBES)
+            began = time.monotonic()
+            self._applier.apply(state)
+            applied = time.monotonic()
+            unexplained = self._find_unexplained(state, probes)
+            self.counts.states += 1
+            self.counts.probes += len(probes)
+            self.counts.apply_s += applied - began
+            self.counts.probe_s += time.monotonic() - applied
+            if unexplained:
+                until = msgspec.structs.replace(world, states=world.states[: index + 1])
+                return self._shrink(until, unexplained[0])
+        return None
+
+    def _find_unexplained(self, state: State, probes: list[Probe]) -> list[Disagreement]:
+        """What differs twice, and is not meant to; what is, is counted."""
+        suspects = self._leave_out_wanted(state, find_disagreements(self._rig, probes))
+        return self._leave_out_wanted(state, confirm(self._rig, [found.probe for found in suspects]))
+
+    def _leave_out_wanted(self, state: State, found: list[Disagreement]) -> list[Disagreement]:
+        explained = [(one, find_wanted(state, one)) for one in found]
+        self.counts.wanted.update(wanted.name for _, wanted in explained if wanted)
+        return [one for one, wanted in explained if wanted is None]
+
+    def _shrink(self, world: World, found: Disagreement) -> Difference:
+        newest = found
+
+        def differs(candidate: World) -> bool:
+            nonlocal newest
+            again = self._try(candidate, found.probe)
+            newest = again or newest
+            return again is not None
+
+        smallest = shrink(world, differs, _SHRINK_TRIES)
+        return Difference(smallest, newest)
+
+    def _try(self, world: World, probe: Probe) -> Disagreement | None:
+        """The probe's difference after all states of the world, if it is there and nothing explains it."""
+        self._applier.store(msgspec.structs.replace(world.states[0], services=()))
+        for state in world.states:
+            self._applier.apply(state)
+        again = confirm(self._rig, [probe])
+        return next((found for found in again if find_wanted(world.states[-1], found) is None), None)
+
+
+def run_worlds(
+    runner: Runner, seeds: range, make: Callable[[int], World], told: Callable[[int, Difference | None], None]
+) -> list[Difference]:
+    """Every unexplained difference; `told` hears of each seed that is done."""
+    differences = []
+    for seed in seeds:
+        difference = runner.judge(make(seed))
+        if difference is not None:
+            differences.append(difference)
+        told(seed, difference)
+    return differences

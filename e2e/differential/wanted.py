@@ -1,0 +1,77 @@
+"""Differences from kube-proxy that are meant to be. Everything else that differs is a fault.
+
+Not seen here at all: a TCP reset and an ICMP error are both "refused" to a client; no world has a DaemonSet, so
+the same-node rule (D8) never applies; and no two Services of a world claim one address and port (D9).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from e2e.differential.judge import Disagreement
+from e2e.differential.model import EndpointSpec, ServiceSpec, State
+from e2e.differential.places import LOCAL_PODS, POD_IPS
+
+
+class Wanted(NamedTuple):
+    """A kind of difference."""
+
+    name: str
+    reason: str
+    explains: Callable[[ServiceSpec, Disagreement], bool]
+
+
+def find_wanted(state: State, found: Disagreement) -> Wanted | None:
+    """What explains the difference; None: nothing does."""
+    for service in state.services:
+        if service.name == found.probe.target.service:
+            return next((one for one in WANTED if one.explains(service, found)), None)
+    return None
+
+
+def _prefers_without_hints(service: ServiceSpec, found: Disagreement) -> bool:
+    """Some port of the family has no hint, and closeby chose among kube-proxy's endpoints."""
+    endpoints = _endpoints(service, ipv6=":" in found.probe.target.ip)
+    return (
+        service.distribution is not None
+        and not all(one.for_zones or one.for_nodes for one in endpoints)
+        and found.closeby <= found.peer
+    )
+
+
+def _reaches_itself_without_node(service: ServiceSpec, found: Disagreement) -> bool:
+    """A pod that is an endpoint without a nodeName meets itself with closeby only; the rest is equal."""
+    if found.probe.client not in LOCAL_PODS:
+        return False
+    own = POD_IPS[LOCAL_PODS.index(found.probe.client)]
+    here = [one for one in _endpoints(service, ipv6=":" in found.probe.target.ip) if one.ip in own]
+    itself = {fate for fate in found.closeby if fate.split(" ")[0] in own}
+    others = found.closeby - itself
+    return bool(itself) and any(one.node is None for one in here) and found.peer - {"timed-out"} <= others
+
+
+def _loses_refusals(_service: ServiceSpec, found: Disagreement) -> bool:
+    return found.closeby == {"refused"} and found.peer == {"refused", "timed-out"}
+
+
+def _endpoints(service: ServiceSpec, *, ipv6: bool) -> list[EndpointSpec]:
+    return [one for piece in service.slices if piece.is_ipv6 is ipv6 for one in piece.endpoints]
+
+
+WANTED = (
+    Wanted(
+        "preference without hints",
+        "slices written by hand have no hints; closeby takes the endpoints' own zones and nodes (rule 4 of the choice)",
+        _prefers_without_hints,
+    ),
+    Wanted(
+        "hairpin without nodeName",
+        "closeby masquerades for every endpoint that a pod could be; kube-proxy only for those that name its node, so "
+        "that a pod can't reach itself through a hand-written slice",
+        _reaches_itself_without_node,
+    ),
+    Wanted(
+        "refusals that arrive",
+        "kube-proxy refuses TCP by ICMP errors, some of which are lost; closeby by resets (D12)",
+        _loses_refusals,
+    ),
+)
