@@ -110,10 +110,15 @@ SEEDS: dict[Kind, list[dict[str, Any]]] = {
 }
 
 
-@st.composite
-def odd_objects(draw: st.DrawFn, kind: Kind) -> dict[str, Any]:
+def odd_objects(kind: Kind) -> st.SearchStrategy[dict[str, Any]]:
     """An object of the kind in which up to three values are odd."""
-    value: dict[str, Any] = copy.deepcopy(draw(st.sampled_from(SEEDS[kind])))
+    return odd_copies(SEEDS[kind])
+
+
+@st.composite
+def odd_copies(draw: st.DrawFn, seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One of the seeds with up to three odd values."""
+    value: dict[str, Any] = copy.deepcopy(draw(st.sampled_from(seeds)))
     for _ in range(draw(st.integers(0, 3))):
         path = draw(st.sampled_from(list(_paths(value))))
         place: Any = value

@@ -111,6 +111,8 @@ def load_kubeconfig(path: Path, master: str = "") -> Configuration:
         load_kube_config(config_file=str(path), client_configuration=configuration, persist_config=False)
     except (ConfigException, OSError, ValueError) as error:  # ValueError: certificate data that isn't base64
         raise ConfigError(f"{where}: {error}") from error
+    except (AttributeError, LookupError, TypeError) as error:  # how the package trips over a field of another type
+        raise ConfigError(f"{where}: a field that can't be used: {error!r}") from error
     if user.exec and not user.token and not (configuration.api_key or configuration.cert_file):
         command = user.exec.get("command", "")
         raise ConfigError(f"{where}: users[].user.exec: the plugin {command!r} gave no credentials")

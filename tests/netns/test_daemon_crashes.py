@@ -37,7 +37,8 @@ NODE = "north-1"
 STEADY = Target("tcp", "10.96.0.10", 80, tries=3)
 NODE_PORT = Target("tcp", "172.30.0.11", 30080, tries=3)
 MOVING = 200  # Services that change with every edit
-LONGEST_RUN_S = 1.0  # from a start to its kill; the first write comes after about 0.4 s
+START_S = 0.6  # within which a kill often comes before the first write
+MOST_WRITES = 12  # between a start and its kill
 SETTINGS = Settings(NodeName(NODE), cluster_cidrs=tuple(CIDR(cidr) for cidr in CLUSTER_CIDRS))
 
 
@@ -65,6 +66,23 @@ class Rig(NamedTuple):
             labels = {"kubernetes.io/service-name": f"web-{number}"}
             items.append(slice_json(f"{name}-1", labels=labels, endpoints=ends))
         self.write("moving.json", items)
+
+    def writes(self) -> int:
+        """How often the kernel was written to so far."""
+        return self.daemon.log_file.read_text().count('"sync_done"')
+
+    def run_for_a_while(self) -> None:
+        """Edit at speed until the moment of the next kill: while the daemon starts, or some writes after that."""
+        if self.draw.random() < 0.3:
+            time.sleep(self.draw.uniform(0, START_S))
+            return
+        self.daemon.await_ready()
+        assert self.differing() == Change({})
+        until = self.writes() + self.draw.randint(1, MOST_WRITES)
+        while self.writes() < until:
+            self.edit()
+            time.sleep(self.draw.uniform(0.02, 0.12))
+        time.sleep(self.draw.uniform(0, 0.1))
 
     def differing(self) -> Change | None:
         """What a fresh plan of the folder would change in the kernel; None: our tables aren't even whole."""
@@ -111,23 +129,16 @@ def test_the_kernel_is_right_after_each_start_and_no_connection_is_cut(rig: Rig)
     connections = [connect(rig.world.host(client), target) for client, target in clients]
     answers = [ask(connection) for connection in connections]
     for _kill in range(KILLS):
-        until_s = time.monotonic() + rig.draw.uniform(0, LONGEST_RUN_S)
-        while time.monotonic() < until_s:
-            rig.edit()
-            time.sleep(rig.draw.uniform(0.02, 0.08))
+        rig.run_for_a_while()
         rig.daemon.kill()
         assert [ask(connection) for connection in connections] == answers
         tallies = probe(rig.world, {"client": [STEADY], "outside": [NODE_PORT]})
         assert {end for (tally,) in tallies.values() for end in tally.outcomes} == {Outcome.ANSWERED}
-        if rig.draw.random() < 0.5:  # else what was written last may be half read
+        if rig.draw.random() < 0.5:  # else what was written last may not have been read
             rig.edit()
         rig.daemon.start()
-        if rig.draw.random() < 0.7:  # else the next kill may come before the first write
-            rig.daemon.await_ready()
-            assert rig.differing() == Change({})
     rig.daemon.await_ready()
     assert rig.differing() == Change({})
-    writes = rig.daemon.log_file.read_text().count('"sync_done"')
-    print(f"{KILLS} kills in {writes} writes")  # noqa: T201
+    print(f"{KILLS} kills in {rig.writes()} writes")  # noqa: T201
     for connection in connections:
         connection.close()
