@@ -1,0 +1,82 @@
+"""As an operator I hide slices by their labels, and widen the ClusterIPs' range, while nodes serve."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from e2e.cluster.cluster import CLIENTS, NAMES, Cluster
+from e2e.cluster.kernel import nft
+from e2e.cluster.space import POD_PORT, PORT, Space, target
+from e2e.controlplane.waiting import wait_for
+from e2e.world.clients import Outcome, Target
+
+pytestmark = pytest.mark.e2e
+
+RANGE = "10.112.0.0/24"
+IN_RANGE = "10.112.0.9"
+
+
+def by_hand(space: Space, cluster: Cluster, pod: str, node: str) -> str:
+    """A slice of the Service "web" that no controller owns; its name."""
+    name = f"by-hand-{node}"
+    cluster.api.apply(
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {"name": name, "namespace": space.name, "labels": {"kubernetes.io/service-name": "web"}},
+            "addressType": "IPv4",
+            "ports": [{"name": "tcp", "protocol": "TCP", "port": POD_PORT}],
+            "endpoints": [{"addresses": [cluster.world.host(pod).ipv4], "nodeName": node}],
+        }
+    )
+    return f"{space.name}/{name}"
+
+
+@pytest.mark.parametrize("label", ["service.kubernetes.io/service-proxy-name", "service.kubernetes.io/headless"])
+def test_a_slice_that_is_labelled_away_takes_its_endpoints_along_and_brings_them_back(
+    cluster: Cluster, space: Space, label: str
+) -> None:
+    pods = space.add_pods("web", ["north-1", "south-1"])
+    web = target(space.add_service("web", selector={}))
+    cluster.api.patch("Service", f"{space.name}/web", {"spec": {"selector": None}})
+    _kept, hidden = (by_hand(space, cluster, *one) for one in zip(pods, ("north-1", "south-1"), strict=True))
+    both = {client: {"north-1", "south-1"} for client in CLIENTS}
+    cluster.await_served(web, both)
+
+    cluster.api.patch("EndpointSlice", hidden, {"metadata": {"labels": {label: ""}}})
+    cluster.await_served(web, {client: {"north-1"} for client in CLIENTS})
+    cluster.api.patch("EndpointSlice", hidden, {"metadata": {"labels": {label: None}}})
+
+    cluster.await_served(web, both)
+
+
+def dropped_ranges(cluster: Cluster, node: str) -> str:
+    return nft(cluster.daemons[node].site.netns, "list", "set", "ip", "closeby", "service_cidrs")
+
+
+@pytest.fixture
+def more(cluster: Cluster) -> Iterator[str]:
+    """A second range, taken away at the end."""
+    spec = {"cidrs": [RANGE]}
+    cluster.api.apply(
+        {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": "more"}, "spec": spec}
+    )
+    yield RANGE
+    cluster.api.delete("ServiceCIDR", "more")
+    for name in NAMES:
+        wait_for(lambda name=name: RANGE not in dropped_ranges(cluster, name), f"{name} forgets it", timeout_s=30.0)  # type: ignore[misc]
+
+
+def test_a_range_that_is_added_drops_and_serves_at_once(cluster: Cluster, space: Space, more: str) -> None:
+    space.add_pods("web", ["north-1"])
+    for name in NAMES:
+        wait_for(lambda name=name: more in dropped_ranges(cluster, name), f"{name} drops what isn't allocated in it")  # type: ignore[misc]
+    unused = Target("tcp", IN_RANGE, PORT, tries=8, timeout_s=0.3)
+    assert set(cluster.ask("client-south-1", unused).outcomes) == {Outcome.TIMED_OUT}
+
+    wait_for(lambda: cluster.api.get("ServiceCIDR", "more").get("status"), "the API gives addresses of it")
+    web = target(space.add_service("web", clusterIP=IN_RANGE))
+
+    assert web.ip == IN_RANGE
+    cluster.await_served(web, {client: {"north-1"} for client in CLIENTS})
+    cluster.api.delete("Service", f"{space.name}/web")
