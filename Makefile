@@ -4,7 +4,7 @@ READY := .venv/.ready
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint unit netns soak e2e bench differential base docs clean
+.PHONY: help setup demo test lint unit netns soak fuzz e2e bench differential base docs clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -39,6 +39,9 @@ netns: $(READY) ## Tests against this kernel, in network namespaces
 
 soak: $(READY) ## 100,000 changes with memory and files flat, and 200 kills of a daemon that writes, in five minutes
 	@CLOSEBY_SOAK=100000 CLOSEBY_CRASHES=200 $(PYTHON) -m pytest -s tests/netns/test_soak.py tests/netns/test_daemon_crashes.py
+
+fuzz: $(READY) ## The laws of what reads bytes, on 5000 examples each
+	@CLOSEBY_EXAMPLES=5000 $(PYTHON) -m pytest --timeout 3600 $$(git ls-files 'tests/unit/**/test_*_fuzz.py') tests/unit/proxy/test_yaml_documents.py
 
 e2e: $(READY) ## Tests against a real API server
 	@.ci/setup e2e

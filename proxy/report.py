@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from endpointslice.addresses import join_host_port
 from endpointslice.snapshot import Snapshot
 from endpointslice.topology import Place, Verdict, left_out
 from endpointslice.types import Endpoint, Skipped
@@ -116,7 +117,7 @@ def _report_answer(port: PortPlan, plan: FrontendPlan, answer: Answer) -> Fronte
 
 def show_endpoint(endpoint: Endpoint) -> str:
     """`ip:port`, an IPv6 address in brackets."""
-    return f"[{endpoint.ip}]:{endpoint.port}" if ":" in endpoint.ip else f"{endpoint.ip}:{endpoint.port}"
+    return join_host_port(endpoint.ip, endpoint.port)
 
 
 def _skipped_objects(snapshot: Snapshot) -> Iterator[SkippedReport]:

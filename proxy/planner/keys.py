@@ -1,11 +1,10 @@
 """Keys and data of elements as the kernel has them: fields padded to 4 bytes (tried on kernel 6.18, nft 1.0.6)."""
 
-import ipaddress
 import struct
 import sys
 from functools import lru_cache
 
-from endpointslice.addresses import pack_ip
+from endpointslice.addresses import pack_cidr, pack_ip
 from endpointslice.types import CIDR, IP, Protocol
 from proxy.kernel.expressions import PROTOCOL_NUMBERS
 
@@ -44,5 +43,4 @@ def pack_indexes(prefix: bytes, count: int) -> list[bytes]:
 @lru_cache(maxsize=1024)
 def pack_range(cidr: CIDR) -> bytes:
     """First and last address of a network, the key of an interval."""
-    network = ipaddress.ip_network(cidr)
-    return network.network_address.packed + network.broadcast_address.packed
+    return pack_cidr(cidr)
