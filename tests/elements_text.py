@@ -26,8 +26,8 @@ def _show(set_id: SetId, key: bytes, data: bytes) -> str:
     layout = LAYOUTS[set_id.name]
     if layout.data is Data.OBJECTS:
         return f"{set_id.name}: {key.decode()} -> {data.decode()}"
-    fields = layout.key * (2 if layout.interval else 1)
-    shown = ("-" if layout.interval else " ").join(_show_fields(set_id.family, fields, key))
+    fields = (*layout.key, *layout.key[-1:]) if layout.interval else layout.key
+    shown = ("-" if layout.interval and len(layout.key) == 1 else " ").join(_show_fields(set_id.family, fields, key))
     if layout.data is Data.VERDICT:
         shown += f" -> {data.decode()}"
     elif layout.data is Data.ENDPOINT:

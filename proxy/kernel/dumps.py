@@ -18,6 +18,7 @@ from proxy.kernel.elements import (
     FLAGS,
     INTERVAL_END,
     KEY,
+    KEY_END,
     LIST_ELEMENT,
     LIST_ELEMENTS,
     VALUE,
@@ -61,8 +62,11 @@ class Unusable(Enum):
 
 def unpack_elements(set_id: SetId, payloads: Iterable[bytes]) -> dict[bytes, bytes] | Unusable:
     """Key to data of all elements that the NEWSETELEM payloads of one dump hold."""
+    layout = LAYOUTS[set_id.name]
+    if layout.interval and len(layout.key) > 1:
+        return _parse_ranges(address_bytes(set_id.family), payloads)
     elements = list(iter_elements(payloads))
-    if LAYOUTS[set_id.name].interval:
+    if layout.interval:
         return _pair_ranges(address_bytes(set_id.family), elements)
     found = {key: data for key, data, _end, _counter in elements}
     if b"" in found:
@@ -185,3 +189,18 @@ def _pair_ranges(size: int, elements: Sequence[Element]) -> dict[bytes, bytes] |
     if start is not None:
         found[start + b"\xff" * size] = b""
     return found
+
+
+def _parse_ranges(size: int, payloads: Iterable[bytes]) -> dict[bytes, bytes] | Unusable:
+    """Ranges behind other fields, each one element with its first and last key; ours end in both addresses."""
+    found: list[bytes] = []
+    for payload in payloads:
+        body = parse_attributes(payload).get(LIST_ELEMENTS, b"")
+        for _kind, start, end in iter_attributes(body):
+            element = parse_attributes(body, start, end)
+            first = element.get(KEY, b"")[HEADER.size :]
+            last = element.get(KEY_END, element.get(KEY, b""))[HEADER.size :]
+            if not first or first[:-size] != last[:-size]:
+                return Unusable.FOREIGN
+            found.append(first + last[-size:])
+    return dict.fromkeys(found, b"") if len(set(found)) == len(found) else Unusable.REPEATED

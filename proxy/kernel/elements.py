@@ -14,7 +14,7 @@ from proxy.kernel.ruleset import LAYOUTS, TABLE, Data, SetId, address_bytes, key
 
 LIST_TABLE, LIST_SET, LIST_ELEMENTS = 1, 2, 3  # NFTA_SET_ELEM_LIST_*
 LIST_ELEMENT = 1  # NFTA_LIST_ELEM
-KEY, DATA, FLAGS, EXPRESSION = 1, 2, 3, 7  # NFTA_SET_ELEM_*
+KEY, DATA, FLAGS, EXPRESSION, KEY_END = 1, 2, 3, 7, 10  # NFTA_SET_ELEM_*
 VALUE, VERDICT = 1, 2  # NFTA_DATA_*
 VERDICT_CODE, VERDICT_CHAIN = 1, 2  # NFTA_VERDICT_*
 INTERVAL_END = 1  # NFT_SET_ELEM_INTERVAL_END
@@ -78,8 +78,11 @@ def _interval_parts(set_id: SetId, keys: Iterable[bytes], *, delete: bool = Fals
     """Two kernel elements a range: its first address, and the one after its last with INTERVAL_END.
 
     A range up to the highest address has no end. As nft does, the space before the first range is ended at zero.
+    Where fields come before the address, a range is one element with its first and its last key.
     """
     size = address_bytes(set_id.family)
+    if len(LAYOUTS[set_id.name].key) > 1:
+        return [_between(key[:-size], key[: -2 * size] + key[-size:]) for key in sorted(keys)]
     ranges = sorted(keys)
     parts: list[bytes] = []
     if ranges and not delete and any(ranges[0][:size]):
@@ -90,6 +93,11 @@ def _interval_parts(set_id: SetId, keys: Iterable[bytes], *, delete: bool = Fals
         if after < 1 << (8 * size):
             parts.append(_interval_part(after.to_bytes(size), end=True))
     return parts
+
+
+def _between(first: bytes, last: bytes) -> bytes:
+    bounds = ((KEY, first), (KEY_END, last))
+    return pack_nest(LIST_ELEMENT, *(pack_nest(kind, pack_attribute(VALUE, key)) for kind, key in bounds))
 
 
 def _interval_part(address: bytes, *, end: bool) -> bytes:

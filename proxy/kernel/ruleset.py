@@ -38,6 +38,8 @@ class SetName(StrEnum):
     HOST_MASQUERADE_NODE_PORTS = "host_masquerade_node_ports"
     NO_ENDPOINT_PORTS = "no_endpoint_ports"
     NO_ENDPOINT_NODE_PORTS = "no_endpoint_node_ports"
+    FIREWALLED_PORTS = "firewalled_ports"
+    ALLOWED_SOURCES = "allowed_sources"
     AFFINITY_PORTS = "affinity_ports"
     AFFINITY_NODE_PORTS = "affinity_node_ports"
     LOCAL_SOURCE_AFFINITY_PORTS = "local_source_affinity_ports"
@@ -81,7 +83,7 @@ class Layout(NamedTuple):
 
     key: tuple[Field, ...]
     data: Data = Data.NONE
-    interval: bool = False  # our key is then first + last address, inclusive
+    interval: bool = False  # our key ends in first + last address, inclusive
     counter: bool = False  # every element counts packets, which in a nat hook are new connections
 
 
@@ -112,6 +114,8 @@ LAYOUTS: Mapping[SetName, Layout] = MappingProxyType(
         SetName.HOST_MASQUERADE_NODE_PORTS: Layout(_NODE_PORT),
         SetName.NO_ENDPOINT_PORTS: Layout(_VIP, Data.VERDICT),
         SetName.NO_ENDPOINT_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT),
+        SetName.FIREWALLED_PORTS: Layout(_VIP),
+        SetName.ALLOWED_SOURCES: Layout((*_VIP, Field.ADDRESS), interval=True),
         SetName.AFFINITY_PORTS: Layout(_VIP, Data.VERDICT, counter=True),
         SetName.AFFINITY_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT, counter=True),
         SetName.LOCAL_SOURCE_AFFINITY_PORTS: Layout(_VIP, Data.VERDICT, counter=True),

@@ -10,8 +10,9 @@ from proxy.kernel.affinities import Affinity, name_affinity, pack_affinity
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.frontends import Frontend, FrontendKind
 from proxy.planner.keys import pack_indexes, pack_node_port, pack_range, pack_target, pack_vip
-from proxy.planner.plan import PortPlan, ServicePlan
+from proxy.planner.plan import FrontendPlan, PortPlan, ServicePlan
 from proxy.planner.slots import assign_slots, held_slots
+from proxy.planner.source_ranges import collapse_ranges
 
 Fragment = Mapping[SetId, Mapping[bytes, bytes]]  # the elements of one owner
 
@@ -121,6 +122,7 @@ class _Writer:
     def put_port(self, port: PortPlan) -> None:
         for plan in port.frontends:
             self.put_frontend(port, plan.frontend)
+            self.put_sources(port, plan)
         for decision in {id(d): d for d in _decisions(port)}.values():
             for endpoint in decision.choice.endpoints:
                 # Without a nodeName an endpoint may be on this node, and a pod must reach itself through its Service.
@@ -132,6 +134,14 @@ class _Writer:
             self.put_answers(port, frontend, _NODE_PORT_SETS, pack_node_port(frontend.protocol, frontend.port))
         else:
             self.put_answers(port, frontend, _VIP_SETS, pack_vip(frontend.ip, frontend.protocol, frontend.port))
+
+    def put_sources(self, port: PortPlan, plan: FrontendPlan) -> None:
+        frontend = plan.frontend
+        if plan.sources and frontend.ip is not None:
+            key = pack_vip(frontend.ip, frontend.protocol, frontend.port)
+            self.put(port.family, SetName.FIREWALLED_PORTS, key)
+            for cidr in plan.sources:
+                self.put(port.family, SetName.ALLOWED_SOURCES, key + pack_range(cidr))
 
     def put_answers(self, port: PortPlan, frontend: Frontend, sets: _Sets, key: bytes) -> None:
         is_cluster_ip = frontend.kind is FrontendKind.CLUSTER_IP
@@ -210,28 +220,14 @@ def render_node(ranges: NodeRanges, families: Iterable[Family]) -> Fragment:
     fragment: dict[SetId, dict[bytes, bytes]] = {}
     for family in families:
         everywhere = CIDR("0.0.0.0/0" if family is Family.IPV4 else "::/0")
-        pods = _of_family(ranges.pods, family)
+        pods = collapse_ranges(ranges.pods, family)
         # Without a detector nobody's ClusterIP traffic is masqueraded; with masqueradeAll everybody's is.
         keeping: tuple[CIDR, ...] = () if ranges.masquerade_all else pods or (everywhere,)
         for name, keys in (
             (SetName.NODE_ADDRESSES, [pack_ip(ip) for ip in sorted(ranges.addresses) if family_of(ip) is family]),
             (SetName.LOCAL_PODS, map(pack_range, pods)),
             (SetName.CLUSTER_IP_SOURCES, map(pack_range, keeping)),
-            (SetName.SERVICE_CIDRS, map(pack_range, _of_family(ranges.service_cidrs, family))),
+            (SetName.SERVICE_CIDRS, map(pack_range, collapse_ranges(ranges.service_cidrs, family))),
         ):
             fragment[_SET_IDS[family][name]] = dict.fromkeys(keys, b"")
     return fragment
-
-
-def _of_family(cidrs: Iterable[CIDR], family: Family) -> tuple[CIDR, ...]:
-    """Those of the family, without those inside another: an interval set takes no overlaps (EEXIST, kernel 6.18)."""
-    found: list[CIDR] = []
-    for cidr in sorted(set(cidrs), key=lambda c: (pack_range(c)[: len(pack_range(c)) // 2], -_last(c))):
-        if (":" in cidr) == (family is Family.IPV6) and not (found and _last(found[-1]) >= _last(cidr)):
-            found.append(cidr)
-    return tuple(found)
-
-
-def _last(cidr: CIDR) -> int:
-    packed = pack_range(cidr)
-    return int.from_bytes(packed[len(packed) // 2 :], "big")

@@ -12,8 +12,9 @@ import msgspec
 from endpointslice.daemonsets import SameNode
 from endpointslice.endpoints import merge_endpoints
 from endpointslice.topology import Decision, Place, PortChoice, Verdict, choose_port, keeps_local
-from endpointslice.types import Endpoint, Family, Service, ServiceName, ServicePort, Slice
+from endpointslice.types import CIDR, IP, Endpoint, Family, Service, ServiceName, ServicePort, Slice
 from proxy.planner.frontends import Claims, Frontend, FrontendKind, claim_key, port_frontends, service_families
+from proxy.planner.source_ranges import choose_sources
 
 
 class Client(StrEnum):
@@ -44,6 +45,7 @@ class FrontendPlan(msgspec.Struct, frozen=True):
 
     frontend: Frontend
     answers: tuple[Answer, ...]
+    sources: tuple[CIDR, ...] = ()  # the only ones that may reach it; (): all
 
 
 class Lost(NamedTuple):
@@ -73,11 +75,12 @@ class ServicePlan(msgspec.Struct, frozen=True):
 
 
 class Rules(NamedTuple):
-    """What of the settings changes an answer's source address."""
+    """What of the settings and the Node changes answers."""
 
     detects_pods: bool  # pods can be told from others
     masquerade_all: bool
     families: frozenset[Family] = frozenset(Family)  # in which they can
+    node_ips: tuple[IP, ...] = ()  # the node's own addresses
 
 
 def answer_cluster_ip(decision: Decision, rules: Rules) -> tuple[Answer, ...]:
@@ -156,5 +159,7 @@ def _plan_port(
         else:
             if external is None:
                 external = answer_external(choice, rules, local=keeps_local(service))
-            plans.append(FrontendPlan(frontend, external))
+            firewalled = frontend.kind is FrontendKind.LOAD_BALANCER_IP and service.source_ranges
+            sources = choose_sources(service, family, rules.node_ips) if firewalled else ()
+            plans.append(FrontendPlan(frontend, external, sources))
     return PortPlan(port, family, choice, endpoints, tuple(plans), tuple(lost))

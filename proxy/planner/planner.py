@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
+from endpointslice.addresses import family_of
 from endpointslice.daemonsets import SAME_NODE_OFF, Evidence, Hold, judge_same_node
 from endpointslice.snapshot import EMPTY, Snapshot, Touched
 from endpointslice.topology import Place, Tier
@@ -42,7 +43,7 @@ class Planner:
         self.no_local: Totals[NoLocal] = Totals()
         self._claims = Claims()
         self._detector = choose_detector(settings, None)
-        self._rules = read_rules(self._detector, settings)
+        self._rules = read_rules(self._detector, settings, None)
         self._snapshot = EMPTY
         self._place: Place | None = None  # None: nothing was planned yet
         self._evidence = judge_by(settings, EMPTY)
@@ -74,7 +75,7 @@ class Planner:
         place = Place(self.settings.node, node.zone if node is not None else None)
         # Pods' networks that go are those of a Node that is about to go: the last ones stay.
         self._detector = choose_detector(self.settings, node) if node is not None and node.pod_cidrs else self._detector
-        rules = read_rules(self._detector, self.settings)
+        rules = read_rules(self._detector, self.settings, node)
         everything = place != self._place or rules != self._rules
         self._place, self._rules = place, rules
         self._evidence = judge_by(self.settings, snapshot)
@@ -154,9 +155,11 @@ def _keep(table: dict[ServiceName, T], name: ServiceName, value: T | None) -> No
         table[name] = value
 
 
-def read_rules(detector: Detector, settings: Settings) -> Rules:
-    """What of the settings and the Node changes answers' source addresses."""
-    return Rules(bool(detector.families), settings.masquerade_all, detector.families)
+def read_rules(detector: Detector, settings: Settings, node: Node | None) -> Rules:
+    """What of the settings and the Node changes answers."""
+    ips = (*settings.own_addresses, *(node.addresses if node is not None else ()))
+    primary = {family_of(ip): ip for ip in reversed(ips)}
+    return Rules(bool(detector.families), settings.masquerade_all, detector.families, tuple(primary.values()))
 
 
 def judge_by(settings: Settings, snapshot: Snapshot) -> Evidence:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from endpointslice.types import IP, Family, Protocol
+from endpointslice.types import CIDR, IP, Family, Protocol
 from proxy.kernel.change import Change, Elements, diff_map
 from proxy.kernel.netlink import NftKernel
 from proxy.kernel.ruleset import KERNEL_SETS, LAYOUTS, Data, Field, SetId, SetName, address_bytes
@@ -46,6 +46,10 @@ def examples(set_id: SetId) -> tuple[dict[bytes, bytes], list[str]]:
     packed: dict[bytes, bytes] = {}
     texts: list[str] = []
     layout = LAYOUTS[set_id.name]
+    if set_id.name is SetName.ALLOWED_SOURCES:
+        vip = pack_vip(first, Protocol.UDP, 53)
+        texts = [f"{first} . udp . 53 . {cidr}" for cidr in RANGES[set_id.family]]
+        return {vip + pack_range(CIDR(cidr)): b"" for cidr in RANGES[set_id.family]}, texts
     if layout.interval:
         return {pack_range(cidr): b"" for cidr in RANGES[set_id.family]}, list(RANGES[set_id.family])
     for number, protocol in enumerate(Protocol):

@@ -5,6 +5,7 @@ import pytest
 from endpointslice.daemonsets import SAME_NODE_OFF
 from endpointslice.topology import Place, Tier
 from endpointslice.types import (
+    CIDR,
     IP,
     Family,
     NodeName,
@@ -100,6 +101,18 @@ ROWS = [
         hairpin: 10.244.0.1 10.244.0.1
         """,
         id="a NodePort under external Cluster is masqueraded",
+    ),
+    pytest.param(
+        service(load_balancer_ips=(EXTERNAL,), source_ranges=(CIDR("10.0.0.0/8"),)),
+        [],
+        """
+        cluster_ips: 10.96.0.10
+        no_endpoint_ports: 10.96.0.10 TCP 80 -> goto refuse
+        no_endpoint_ports: 198.51.100.7 TCP 80 -> goto refuse
+        firewalled_ports: 198.51.100.7 TCP 80
+        allowed_sources: 198.51.100.7 TCP 80 10.0.0.0 10.255.255.255
+        """,
+        id="source ranges come before what endpoints there are",
     ),
     pytest.param(
         NODE_PORT,
