@@ -23,6 +23,8 @@ def main() -> int:
             failed = sum(cost.failed.values())
             figures = (cost.attempts, failed, cost.slow, cost.flows, cost.broken, cost.lost, cost.moved)
             print(f"| {mode} | {order.name} | {' | '.join(map(str, figures))} |", flush=True)
+            for who, number in () if order.loses else cost.failed.items():
+                print(f"{mode}, {order.name}: {who}: {number}", file=sys.stderr)
     return 0
 
 

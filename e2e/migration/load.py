@@ -3,7 +3,7 @@
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -33,7 +33,7 @@ class Cost(NamedTuple):
     """What a user would notice of a move."""
 
     attempts: int
-    failed: Mapping[str, int]  # new connections and exchanges without an answer, by how they ended
+    failed: Mapping[str, int]  # new connections and exchanges without an answer, by who asked whom and how it ended
     slow: int  # answered, but after more than half a second: a packet was lost
     flows: int
     broken: int  # established connections that ended
@@ -52,7 +52,7 @@ class Load:
     def __init__(self, world: World, new: Targets, lasting: Targets) -> None:
         self._world = world
         self._traffic = Traffic(world, new, _EVERY_S)
-        self._lasting = lasting
+        self._new, self._lasting = new, lasting
         self._running: dict[str, subprocess.Popen[str]] = {}
         self._open = ExitStack()
 
@@ -78,20 +78,23 @@ class Load:
 
     def stop(self) -> Cost:
         """End the clients; what they saw."""
-        records = [record for each in self._traffic.stop().values() for record in each]
+        ended = [
+            (f"{host} to {self._new[host][record.target].ip}:{self._new[host][record.target].port}", record)
+            for host, records in self._traffic.stop().items()
+            for record in records
+        ]
         for process in self._running.values():
             assert process.stdin
             process.stdin.close()
-        return count(records, [flow for host, process in self._running.items() for flow in _read(host, process)])
+        return count(ended, [flow for host, process in self._running.items() for flow in _read(host, process)])
 
 
-def count(records: Iterable[Record], flows: Sequence[Flow]) -> Cost:
-    """Pure: the sum of it."""
-    ended = list(records)
+def count(ended: Sequence[tuple[str, Record]], flows: Sequence[Flow]) -> Cost:
+    """Pure: the sum of it; each record with who asked whom."""
     return Cost(
         attempts=len(ended),
-        failed=Counter(record.outcome for record in ended if record.outcome is not Outcome.ANSWERED),
-        slow=sum(record.outcome is Outcome.ANSWERED and record.took_s > _SLOW_S for record in ended),
+        failed=Counter(f"{who}: {record.outcome}" for who, record in ended if record.outcome is not Outcome.ANSWERED),
+        slow=sum(record.outcome is Outcome.ANSWERED and record.took_s > _SLOW_S for _, record in ended),
         flows=len(flows),
         broken=sum(bool(flow.broken) for flow in flows),
         lost=sum(flow.lost for flow in flows),
