@@ -45,16 +45,20 @@ class Checks:
         self._node = node
         self._of: dict[ServiceName, Check] = {}
 
-    def update(self, snapshot: Snapshot, touched: Touched | None) -> None:
-        """Take in a commit; `touched` None: look at every Service."""
+    def update(self, snapshot: Snapshot, touched: Touched | None) -> bool:
+        """Take in a commit, and whether any check differs; `touched` None: look at every Service."""
+        differs = False
         names = touched.services if touched is not None else {*snapshot.services, *self._of}
         for name in names:
             service = snapshot.services.get(name)
             if service is None or not wants_check(service):
-                self._of.pop(name, None)
+                differs |= self._of.pop(name, None) is not None
                 continue
             ready = count_ready(service, snapshot.slices.get(name, {}).values(), self._node)
-            self._of[name] = Check(name, service.health_check_node_port, ready)
+            check = Check(name, service.health_check_node_port, ready)
+            differs |= self._of.get(name) != check
+            self._of[name] = check
+        return differs
 
     def by_port(self) -> Mapping[int, Check]:
         """Each wanted port's check. The API gives a port to one Service; of two in manifests the first by name."""

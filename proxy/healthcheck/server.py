@@ -100,14 +100,17 @@ class HealthCheckServer:
     def _take_commits(self) -> bool:
         """Every commit that is there, then the sockets; False when it is time to stop."""
         os.eventfd_read(self._wake)
+        differs = self._listeners.incomplete
         while not self._commits.empty():
             commit = self._commits.get()
             if commit is None:
                 return False
-            self._checks.update(commit.snapshot, commit.touched)
+            differs |= self._checks.update(commit.snapshot, commit.touched)
+            differs |= self._addresses != commit.node_addresses
             self._addresses = commit.node_addresses
-        self._by_port = dict(self._checks.by_port())
-        self._listen()
+        if differs:
+            self._by_port = dict(self._checks.by_port())
+            self._listen()
         return True
 
     def _listen(self) -> None:

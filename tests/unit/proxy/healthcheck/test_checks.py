@@ -79,7 +79,8 @@ def test_commits_add_change_and_take_away() -> None:
     checks = Checks(NODE)
     web = balanced()
     before = snapshot_of(web, balanced("default/other", 31001))
-    checks.update(before, None)
+    assert checks.update(before, None)
+    assert not checks.update(before, None)
     assert checks.by_port() == {31000: Check(web.name, 31000, 0), 31001: Check(ServiceName("default/other"), 31001, 0)}
 
     changes = [
@@ -88,10 +89,10 @@ def test_commits_add_change_and_take_away() -> None:
         Changed(Kind.SERVICE, "default/other", None),
     ]
     after, touched = apply_events(before, changes)
-    checks.update(after, touched)
+    assert checks.update(after, touched)
 
     assert checks.by_port() == {32000: Check(web.name, 32000, 1)}
-    checks.update(EMPTY, None)
+    assert checks.update(EMPTY, None)
     assert checks.by_port() == {}
 
 

@@ -2,9 +2,11 @@
 
 import http.client
 import json
+import random
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import msgspec
 import pytest
@@ -12,10 +14,11 @@ import pytest
 from endpointslice.snapshot import EMPTY, Changed, Snapshot, apply_events
 from endpointslice.types import IP, Kind, NodeName, Service, TrafficPolicy
 from proxy.commits import Commit
+from proxy.health import Health
 from proxy.healthcheck.server import HealthCheckServer
 from proxy.notices import Notice
 from tests.builders import a_slice, service, slice_endpoint
-from tests.loop import metric
+from tests.loop import metric, running
 
 NODE = NodeName("n1")
 LOOPBACK = frozenset({IP("127.0.0.1"), IP("::1")})
@@ -23,8 +26,11 @@ PATIENCE_S = 10.0
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+    """A port that nobody uses, below those that the kernel gives to clients: one of them could connect to itself."""
+    while True:
+        port = random.randrange(10_000, 30_000)
+        with suppress(OSError), socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True):
+            return port
 
 
 def web(port: int, **fields: object) -> Service:
@@ -44,9 +50,13 @@ class Checked:
 
     def __init__(self) -> None:
         self.healthy = True
+        self.ask_loop: Callable[[], Health] | None = None
         self.told: list[Notice] = []
-        self.server = HealthCheckServer(NODE, lambda: self.healthy, self.told.append)
+        self.server = HealthCheckServer(NODE, self._is_healthy, self.told.append)
         self.server.start()
+
+    def _is_healthy(self) -> bool:
+        return self.ask_loop().healthy if self.ask_loop is not None else self.healthy
 
     def commit(self, snapshot: Snapshot) -> None:
         self.server.committed(Commit(snapshot, None, LOOPBACK))
@@ -119,6 +129,23 @@ def test_the_answer_is_kube_proxys(checked: Checked, *, ready: int, healthy: boo
     }
 
 
+def test_a_proxy_whose_change_waits_too_long_says_no_and_yes_again_when_it_is_written(checked: Checked) -> None:
+    port = free_port()
+    with running(longest_retry_s=0.02) as loop:
+        checked.server.committed(Commit(world(port), None, LOOPBACK))
+        until(lambda: listens(port))
+        loop.list_all(service())
+        checked.ask_loop = loop.loop.health
+        assert ask(port)[0] == 200
+
+        loop.kernel.open.clear()
+        loop.put(a_slice([slice_endpoint()]))
+        loop.until(lambda: ask(port)[0] == 503)
+        loop.kernel.open.set()
+
+        loop.until(lambda: ask(port)[0] == 200)
+
+
 def test_both_families_answer_and_a_head_request_gets_no_body(checked: Checked) -> None:
     port = free_port()
     checked.commit(world(port))
@@ -143,8 +170,8 @@ def test_a_port_moves_and_closes_with_its_service(checked: Checked) -> None:
 
 
 def test_a_taken_port_is_told_once_and_opened_when_it_is_free(checked: Checked) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = int(taken.getsockname()[1])
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)):
         before = metric("closeby_health_check_listen_failures_total")
         checked.commit(world(port))
         until(lambda: listens(port, "::1"))
@@ -180,7 +207,7 @@ def test_a_slow_request_and_one_without_an_end_harm_nobody(checked: Checked) -> 
 
 
 def test_many_ports_are_served_by_one_thread(checked: Checked) -> None:
-    ports = [free_port() for _ in range(50)]
+    ports = sorted({free_port() for _ in range(50)})
     services = [
         Changed(Kind.SERVICE, f"default/s{n}", msgspec.structs.replace(web(port), name=f"default/s{n}"))
         for n, port in enumerate(ports)
