@@ -8,10 +8,11 @@ import msgspec
 
 from endpointslice.daemonsets import SameNodeWhy
 from endpointslice.topology import LeftOut, Why
-from endpointslice.types import IP, Node
-from proxy.planner.frontends import FrontendKind
+from endpointslice.types import IP, Node, Service
+from proxy.planner.frontends import Frontend, FrontendKind
 from proxy.planner.plan import Answer, FrontendPlan, Source
 from proxy.planner.settings import Detect, Settings
+from proxy.planner.source_ranges import allows
 
 WHY: Mapping[Why, str] = {
     Why.NODE_HINTS: "every ready endpoint names the nodes it is for, and some name this one",
@@ -79,6 +80,28 @@ def classify_client(client: IP, node: Node | None, settings: Settings) -> tuple[
         missing = "cluster CIDR" if mode is Detect.CLUSTER_CIDR else "podCIDR of this node"
         return Who.OUTSIDE, f"no {missing} is known, so pods count as outside{told}"
     return Who.OUTSIDE, f"outside {kind} {','.join(cidrs)}{told}"
+
+
+def show_frontend(frontend: Frontend) -> str:
+    """What a client connects to: `ClusterIP 10.96.0.10:80`."""
+    host = f"[{frontend.ip}]" if frontend.ip and ":" in frontend.ip else frontend.ip or "node"
+    return f"{frontend.kind.value} {host}:{frontend.port}"
+
+
+def explain_sources(service: Service, plan: FrontendPlan, client: IP | None) -> str:
+    """Who may reach a frontend by loadBalancerSourceRanges, for that client if one is given; "" where all may."""
+    frontend = plan.frontend
+    if frontend.kind is not FrontendKind.LOAD_BALANCER_IP or not service.source_ranges:
+        return ""
+    where = show_frontend(frontend)
+    if not plan.sources:
+        return f"{where} is open to all: loadBalancerSourceRanges has no range of {frontend.family.value}."
+    ranges = f"loadBalancerSourceRanges {', '.join(plan.sources)}"
+    if client is None:
+        return f"{where} is open to {ranges} only."
+    if allows(plan.sources, client):
+        return f"{where} is open to {client}, by {ranges}."
+    return f"{where} drops what {client} sends: it is in none of {ranges}."
 
 
 def choose_answer(plan: FrontendPlan, who: Who) -> Answer:

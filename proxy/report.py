@@ -26,6 +26,7 @@ class FrontendReport(msgspec.Struct, frozen=True, rename={"client": "from"}):
     reason: str
     source: str  # kept, masqueraded
     family: str
+    source_ranges: tuple[str, ...] = ()  # the only sources that may reach it; empty: all
 
 
 class LeftOutReport(msgspec.Struct, frozen=True):
@@ -45,6 +46,9 @@ class ServicePortReport(msgspec.Struct, frozen=True):
     frontends: tuple[FrontendReport, ...]
     left_out: tuple[LeftOutReport, ...]
     same_node: str  # the DaemonSet rule's answer
+    affinity: int | None = (
+        None  # seconds that a client stays with its endpoint after its last connection; null: it doesn't
+    )
 
 
 class SkippedReport(msgspec.Struct, frozen=True):
@@ -95,6 +99,7 @@ def _report_port(plan: ServicePlan, port: PortPlan, place: Place) -> ServicePort
             for endpoint, why in left_out(port.endpoints, port.choice.cluster_ip.choice, place)
         ),
         same_node=plan.same_node.why.value,
+        affinity=plan.service.affinity_timeout_s,
     )
 
 
@@ -112,6 +117,7 @@ def _report_answer(port: PortPlan, plan: FrontendPlan, answer: Answer) -> Fronte
         reason=choice.why.value,
         source=answer.source.value,
         family=port.family.value,
+        source_ranges=plan.sources,
     )
 
 

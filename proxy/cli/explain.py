@@ -14,7 +14,7 @@ from proxy.cli.loading import load_options, load_state
 from proxy.cli.options import settings_options
 from proxy.cli.show import new_table, open_console, show_tier
 from proxy.config import ConfigError
-from proxy.explain import LEFT_OUT, SAME_NODE, WHY, Who, choose_answer, classify_client
+from proxy.explain import LEFT_OUT, SAME_NODE, WHY, Who, choose_answer, classify_client, explain_sources, show_frontend
 from proxy.offline import Loaded
 from proxy.planner.plan import PortPlan, ServicePlan
 from proxy.planner.planner import plan_all
@@ -56,6 +56,9 @@ def explain(service: str, client: str, **flags: Any) -> None:
         console.print(f"Client {asked}: {why}.")
     for port in plan.ports:
         _show_answers(console, port, who)
+        for frontend in port.frontends:
+            if words := explain_sources(plan.service, frontend, asked):
+                console.print(f"  {escape(words)}")
         _show_endpoints(console, port, place)
     for lost in lost_frontends(plan):
         console.print(f"[red]Not served:[/] {escape(lost.object)}: {escape(lost.detail)}.")
@@ -73,11 +76,13 @@ def _say_absent(loaded: Loaded, service: str) -> NoReturn:
 
 def _show_service(console: Console, plan: ServicePlan, place: Place) -> None:
     service = plan.service
+    timeout_s = service.affinity_timeout_s
+    affinity = "None" if timeout_s is None else f"ClientIP, for {timeout_s} s after the last connection"
     prefers = service.traffic_distribution.value if service.traffic_distribution else "none"
     console.print(
         f"[bold]{service.name}[/] ({service.type}) on node [bold]{place.node}[/], zone {place.zone or 'unknown'}\n"
         f"  trafficDistribution {prefers}, internalTrafficPolicy {service.internal_traffic_policy.value}, "
-        f"externalTrafficPolicy {service.external_traffic_policy.value}\n"
+        f"externalTrafficPolicy {service.external_traffic_policy.value}, sessionAffinity {affinity}\n"
         f"  same node for a DaemonSet's pods: {SAME_NODE[plan.same_node.why]}"
     )
 
@@ -87,7 +92,7 @@ def _show_answers(console: Console, port: PortPlan, who: Who | None) -> None:
     title = f"Port {name}/{port.port.protocol.value}, {port.family.value}"
     table = new_table(title, "FRONTEND", "FROM", "GOES TO", "TIER", "SOURCE", "WHY")
     for frontend in port.frontends:
-        where = f"{frontend.frontend.kind.value} {frontend.frontend.ip or 'node'}:{frontend.frontend.port}"
+        where = show_frontend(frontend.frontend)
         for answer in frontend.answers if who is None else (choose_answer(frontend, who),):
             choice = answer.decision.choice
             served = answer.decision.verdict is Verdict.DNAT

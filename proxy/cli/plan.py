@@ -57,4 +57,5 @@ def _frontend_cells(service: ServicePortReport, frontend: FrontendReport) -> tup
     host = f"[{frontend.ip}]" if frontend.ip and ":" in frontend.ip else frontend.ip or "node"
     where = escape(f"{frontend.kind} {host}:{frontend.port}/{service.protocol}")
     goes_to = escape("\n".join(frontend.endpoints)) or f"[red]{frontend.verdict}[/]"
-    return where, frontend.client, goes_to, show_tier(frontend.tier), frontend.reason, frontend.source
+    sources = "\n".join((frontend.client, *(f"in {cidr}" for cidr in frontend.source_ranges)))
+    return where, sources, goes_to, show_tier(frontend.tier), frontend.reason, frontend.source

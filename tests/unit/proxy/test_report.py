@@ -54,10 +54,12 @@ def test_the_whole_report_of_a_small_world() -> None:
                         "reason": "all-ready",
                         "source": "kept",
                         "family": "IPv4",
+                        "source_ranges": [],
                     }
                 ],
                 "left_out": [{"endpoint": "10.244.0.11:8080", "reason": "not-ready"}],
                 "same_node": "no-preference",
+                "affinity": None,
             }
         ],
         "skipped": [],
