@@ -5,10 +5,19 @@ import sys
 from collections.abc import Iterator, Mapping
 
 from endpointslice.types import Family, Protocol
-from proxy.kernel.ruleset import LAYOUTS, Data, Field, SetId, SetName
+from proxy.kernel.ruleset import LAYOUTS, Data, Field, SetId, SetName, field_bytes
 
 _PROTOCOLS = {6: Protocol.TCP, 17: Protocol.UDP, 132: Protocol.SCTP}
-OF_THE_NODE = frozenset({SetName.NODE_ADDRESSES, SetName.SERVICE_CIDRS, SetName.LOCAL_PODS, SetName.CLUSTER_IP_SOURCES})
+OF_THE_NODE = frozenset(
+    {
+        SetName.NODE_ADDRESSES,
+        SetName.SERVICE_CIDRS,
+        SetName.LOCAL_PODS,
+        SetName.CLUSTER_IP_SOURCES,
+        SetName.LOCAL_INTERFACES,
+        SetName.CLUSTER_IP_INTERFACES,
+    }
+)
 OF_AFFINITY = frozenset(name for name in SetName if "affinit" in name or "bound" in name)
 
 
@@ -40,7 +49,7 @@ def _show(set_id: SetId, key: bytes, data: bytes) -> str:
 
 def _show_fields(family: Family, fields: tuple[Field, ...], packed: bytes) -> Iterator[str]:
     for field in fields:
-        size = (4 if family is Family.IPV4 else 16) if field is Field.ADDRESS else 4
+        size = field_bytes(family, field)
         part, packed = packed[:size], packed[size:]
         match field:
             case Field.ADDRESS:
@@ -51,6 +60,8 @@ def _show_fields(family: Family, fields: tuple[Field, ...], packed: bytes) -> It
             case Field.PORT:
                 assert part[2:] == bytes(2)
                 yield str(int.from_bytes(part[:2], "big"))
+            case Field.INTERFACE:
+                yield part.rstrip(b"\0").replace(b"\xff", b"*").decode()
             case Field.INDEX:
                 yield f"#{int.from_bytes(part, sys.byteorder)}"
     assert not packed

@@ -27,7 +27,7 @@ from proxy.kernel.elements import (
     VERDICT_CODE,
     VERDICT_CODES,
 )
-from proxy.kernel.ruleset import LAYOUTS, SetId, address_bytes
+from proxy.kernel.ruleset import LAYOUTS, SetId, address_bytes, key_bytes
 
 _VERDICT_WORDS = {code: word for word, code in VERDICT_CODES.items()}
 _EXPRESSION_NAME, _EXPRESSION_DATA = 1, 2
@@ -67,7 +67,7 @@ def unpack_elements(set_id: SetId, payloads: Iterable[bytes]) -> dict[bytes, byt
         return _parse_ranges(address_bytes(set_id.family), payloads)
     elements = list(iter_elements(payloads))
     if layout.interval:
-        return _pair_ranges(address_bytes(set_id.family), elements)
+        return _pair_ranges(key_bytes(set_id), elements)
     found = {key: data for key, data, _end, _counter in elements}
     if b"" in found:
         return Unusable.FOREIGN
@@ -175,7 +175,7 @@ def parse_packets(counter: bytes) -> int:
 
 
 def _pair_ranges(size: int, elements: Sequence[Element]) -> dict[bytes, bytes] | Unusable:
-    """Ranges as first + last address; an end without a start (nft puts one at zero) is nothing."""
+    """Ranges as first + last value; an end without a start (nft puts one at zero) is nothing."""
     found: dict[bytes, bytes] = {}
     start: bytes | None = None
     if len(set(elements)) != len(elements):

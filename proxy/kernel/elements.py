@@ -10,7 +10,7 @@ from functools import lru_cache
 from proxy.kernel.attributes import HEADER, MAX_BYTES, pack_attribute, pack_name, pack_nest, pack_u32
 from proxy.kernel.batch import CREATE, ECHO, Message, Type
 from proxy.kernel.change import Elements
-from proxy.kernel.ruleset import LAYOUTS, TABLE, Data, SetId, address_bytes, key_bytes
+from proxy.kernel.ruleset import LAYOUTS, TABLE, Data, SetId, address_bytes, field_bytes, key_bytes
 
 LIST_TABLE, LIST_SET, LIST_ELEMENTS = 1, 2, 3  # NFTA_SET_ELEM_LIST_*
 LIST_ELEMENT = 1  # NFTA_LIST_ELEM
@@ -75,12 +75,12 @@ def _verdict_parts(size: int, elements: Elements) -> list[bytes]:
 
 
 def _interval_parts(set_id: SetId, keys: Iterable[bytes], *, delete: bool = False) -> list[bytes]:
-    """Two kernel elements a range: its first address, and the one after its last with INTERVAL_END.
+    """Two kernel elements a range: its first value, and the one after its last with INTERVAL_END.
 
-    A range up to the highest address has no end. As nft does, the space before the first range is ended at zero.
+    A range up to the highest value has no end. As nft does, the space before the first range is ended at zero.
     Where fields come before the address, a range is one element with its first and its last key.
     """
-    size = address_bytes(set_id.family)
+    size = field_bytes(set_id.family, LAYOUTS[set_id.name].key[-1])
     if len(LAYOUTS[set_id.name].key) > 1:
         return [_between(key[:-size], key[: -2 * size] + key[-size:]) for key in sorted(keys)]
     ranges = sorted(keys)

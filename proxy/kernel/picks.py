@@ -80,5 +80,7 @@ def _load(field: Field, family: Family, into: int, modulus: int) -> bytes:
             return load_protocol(into)
         case Field.PORT:
             return load_port(into)
+        case Field.INTERFACE:
+            raise ValueError("no pick goes by interface")
         case Field.INDEX:
             return load_random(modulus, into)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from endpointslice.types import Family
 
 TABLE = "closeby"  # the same name in both families
+INTERFACE_BYTES = 16  # IFNAMSIZ
 
 
 class SetName(StrEnum):
@@ -32,6 +33,8 @@ class SetName(StrEnum):
     SERVICE_CIDRS = "service_cidrs"
     LOCAL_PODS = "local_pods"
     CLUSTER_IP_SOURCES = "cluster_ip_sources"
+    LOCAL_INTERFACES = "local_interfaces"
+    CLUSTER_IP_INTERFACES = "cluster_ip_interfaces"
     MASQUERADE_PORTS = "masquerade_ports"
     MASQUERADE_NODE_PORTS = "masquerade_node_ports"
     HOST_MASQUERADE_PORTS = "host_masquerade_ports"
@@ -66,6 +69,7 @@ class Field(Enum):
     ADDRESS = "address"  # 4 or 16 bytes, network order
     PROTOCOL = "protocol"  # 1 byte, IP protocol number, then 3 zero
     PORT = "port"  # 2 bytes, network order, then 2 zero
+    INTERFACE = "interface"  # 16 bytes, its name and zeros (IFNAMSIZ)
     INDEX = "index"  # 4 bytes, the host's order: what numgen writes
 
 
@@ -83,7 +87,7 @@ class Layout(NamedTuple):
 
     key: tuple[Field, ...]
     data: Data = Data.NONE
-    interval: bool = False  # our key ends in first + last address, inclusive
+    interval: bool = False  # our key ends in first + last value, inclusive
     counter: bool = False  # every element counts packets, which in a nat hook are new connections
 
 
@@ -108,6 +112,8 @@ LAYOUTS: Mapping[SetName, Layout] = MappingProxyType(
         SetName.SERVICE_CIDRS: Layout(_ADDRESS, interval=True),
         SetName.LOCAL_PODS: Layout(_ADDRESS, interval=True),
         SetName.CLUSTER_IP_SOURCES: Layout(_ADDRESS, interval=True),
+        SetName.LOCAL_INTERFACES: Layout((Field.INTERFACE,), interval=True),
+        SetName.CLUSTER_IP_INTERFACES: Layout((Field.INTERFACE,), interval=True),
         SetName.MASQUERADE_PORTS: Layout(_VIP),
         SetName.MASQUERADE_NODE_PORTS: Layout(_NODE_PORT),
         SetName.HOST_MASQUERADE_PORTS: Layout(_VIP),
@@ -161,6 +167,13 @@ def address_bytes(family: Family) -> int:
     return 4 if family is Family.IPV4 else 16
 
 
+def field_bytes(family: Family, field: Field) -> int:
+    """The size of a field within a key."""
+    if field is Field.INTERFACE:
+        return INTERFACE_BYTES
+    return address_bytes(family) if field is Field.ADDRESS else 4
+
+
 def key_bytes(set_id: SetId) -> int:
     """The size of one key as the kernel holds it (one bound of an interval)."""
-    return sum(address_bytes(set_id.family) if field is Field.ADDRESS else 4 for field in LAYOUTS[set_id.name].key)
+    return sum(field_bytes(set_id.family, field) for field in LAYOUTS[set_id.name].key)

@@ -12,6 +12,7 @@ from proxy.config import (
     Config,
     ConfigError,
     default_hostname,
+    is_interface_name,
     parse_bind_address,
     parse_cluster_cidrs,
     parse_duration,
@@ -28,7 +29,7 @@ Naming = Callable[[str], str]  # how a field is called where it was written: by 
 _LOG_FORMATS = {"": "auto", "json": "json", "text": "console"}
 _UNSPECIFIED = {"0.0.0.0", "::"}
 _MODES = ("", "iptables", "ipvs", "nftables")
-_DETECT_MODES = (Detect.CLUSTER_CIDR, Detect.NODE_CIDR)
+_DETECT_MODES = tuple(Detect)
 _MAX_BIT = 31
 _MAX_OOM = 1000
 
@@ -100,8 +101,23 @@ def _build_settings(config: KubeProxyConfiguration, own: Own, name: Naming) -> S
         same_node=own.same_node,
         masquerade_all=modes.masquerade_all,
         detect=Detect(config.detect_local_mode),
+        interface=_read_interface(config, name),
         own_addresses=() if bind is None or bind in _UNSPECIFIED else (IP(bind),),
     )
+
+
+def _read_interface(config: KubeProxyConfiguration, name: Naming) -> str:
+    """The interface's name, or the beginning of it, in the modes that go by it; else ""."""
+    match config.detect_local_mode:
+        case Detect.BRIDGE_INTERFACE:
+            path, text = "detectLocal.bridgeInterface", config.detect_local.bridge_interface
+        case Detect.INTERFACE_NAME_PREFIX:
+            path, text = "detectLocal.interfaceNamePrefix", config.detect_local.interface_name_prefix
+        case _:
+            return ""
+    if not is_interface_name(text):
+        raise ConfigError(f'{name(path)}: "{text}" is no interface name, which {config.detect_local_mode} needs')
+    return text
 
 
 def _read_server(text: str, path: str, own: Own, name: Naming) -> BindAddress | None:

@@ -119,11 +119,20 @@ FIELDS = (
         "--detect-local-mode",
         "ClusterCIDR",
         USED,
-        "what tells pods from others: `ClusterCIDR` (clusterCIDR) or `NodeCIDR` (this Node's podCIDRs: the start waits "
-        "for them, and the process ends with exit code 1 when they change)",
+        "what tells pods from others: `ClusterCIDR` (the source is in clusterCIDR), `NodeCIDR` (it is in this Node's "
+        "podCIDRs: the start waits for them, and the process ends with exit code 1 when they change), "
+        "`BridgeInterface` or `InterfaceNamePrefix` (the packet came in there; the device may come later)",
     ),
-    Field("detectLocal.bridgeInterface", "--pod-bridge-interface", "", USED, "for `BridgeInterface`"),
-    Field("detectLocal.interfaceNamePrefix", "--pod-interface-name-prefix", "", USED, "for `InterfaceNamePrefix`"),
+    Field(
+        "detectLocal.bridgeInterface", "--pod-bridge-interface", "", USED, "the bridge's name, for `BridgeInterface`"
+    ),
+    Field(
+        "detectLocal.interfaceNamePrefix",
+        "--pod-interface-name-prefix",
+        "",
+        USED,
+        "how the devices' names begin, for `InterfaceNamePrefix`",
+    ),
     Field(
         "clusterCIDR",
         "--cluster-cidr",

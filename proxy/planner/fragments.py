@@ -9,7 +9,7 @@ from endpointslice.types import CIDR, IP, Family, NodeName, ServiceName
 from proxy.kernel.affinities import Affinity, name_affinity, pack_affinity
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.frontends import Frontend, FrontendKind
-from proxy.planner.keys import pack_indexes, pack_node_port, pack_range, pack_target, pack_vip
+from proxy.planner.keys import pack_indexes, pack_interfaces, pack_node_port, pack_range, pack_target, pack_vip
 from proxy.planner.plan import FrontendPlan, PortPlan, ServicePlan
 from proxy.planner.slots import assign_slots, held_slots
 from proxy.planner.source_ranges import collapse_ranges
@@ -210,9 +210,10 @@ class NodeRanges(NamedTuple):
     """What of the node itself the table must know."""
 
     addresses: frozenset[IP]  # those that NodePorts answer on
-    pods: tuple[CIDR, ...]  # sources that are pods; empty: no detector
+    pods: tuple[CIDR, ...]  # sources that are pods
     service_cidrs: tuple[CIDR, ...]
     masquerade_all: bool
+    interfaces: tuple[str, ...] = ()  # where pods' packets come in, such as cni0 or veth*; none of both: no detector
 
 
 def render_node(ranges: NodeRanges, families: Iterable[Family]) -> Fragment:
@@ -222,11 +223,16 @@ def render_node(ranges: NodeRanges, families: Iterable[Family]) -> Fragment:
         everywhere = CIDR("0.0.0.0/0" if family is Family.IPV4 else "::/0")
         pods = collapse_ranges(ranges.pods, family)
         # Without a detector nobody's ClusterIP traffic is masqueraded; with masqueradeAll everybody's is.
-        keeping: tuple[CIDR, ...] = () if ranges.masquerade_all else pods or (everywhere,)
+        keeping: tuple[CIDR, ...] = (
+            () if ranges.masquerade_all else pods or (() if ranges.interfaces else (everywhere,))
+        )
+        keeping_interfaces = () if ranges.masquerade_all else ranges.interfaces
         for name, keys in (
             (SetName.NODE_ADDRESSES, [pack_ip(ip) for ip in sorted(ranges.addresses) if family_of(ip) is family]),
             (SetName.LOCAL_PODS, map(pack_range, pods)),
             (SetName.CLUSTER_IP_SOURCES, map(pack_range, keeping)),
+            (SetName.LOCAL_INTERFACES, map(pack_interfaces, ranges.interfaces)),
+            (SetName.CLUSTER_IP_INTERFACES, map(pack_interfaces, keeping_interfaces)),
             (SetName.SERVICE_CIDRS, map(pack_range, collapse_ranges(ranges.service_cidrs, family))),
         ):
             fragment[_SET_IDS[family][name]] = dict.fromkeys(keys, b"")

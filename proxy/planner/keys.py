@@ -7,6 +7,7 @@ from functools import lru_cache
 from endpointslice.addresses import pack_cidr, pack_ip
 from endpointslice.types import CIDR, IP, Protocol
 from proxy.kernel.expressions import PROTOCOL_NUMBERS
+from proxy.kernel.ruleset import INTERFACE_BYTES
 
 _PROTOCOLS = {protocol: struct.pack("!B3x", number) for protocol, number in PROTOCOL_NUMBERS.items()}
 _PORT = struct.Struct("!H2x")
@@ -44,3 +45,10 @@ def pack_indexes(prefix: bytes, count: int) -> list[bytes]:
 def pack_range(cidr: CIDR) -> bytes:
     """First and last address of a network, the key of an interval."""
     return pack_cidr(cidr)
+
+
+def pack_interfaces(pattern: str) -> bytes:
+    """First and last name, the key of an interval: an interface's name alone, or all that begin as `veth*` says."""
+    name = pattern.removesuffix("*").encode()
+    filled = b"\xff" if pattern.endswith("*") else b"\0"
+    return name.ljust(INTERFACE_BYTES, b"\0") + name.ljust(INTERFACE_BYTES, filled)

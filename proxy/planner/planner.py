@@ -143,6 +143,7 @@ class Planner:
                 self.settings.node_port_addresses, node, moment.host_addresses, self.settings.own_addresses
             ),
             pods=self._detector.pods,
+            interfaces=self._detector.interfaces,
             service_cidrs=tuple(cidr for entry in self._snapshot.service_cidrs.values() for cidr in entry.cidrs),
             masquerade_all=self.settings.masquerade_all,
         )

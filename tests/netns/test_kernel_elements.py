@@ -11,13 +11,14 @@ from endpointslice.types import CIDR, IP, Family, Protocol
 from proxy.kernel.change import Change, Elements, diff_map
 from proxy.kernel.netlink import NftKernel
 from proxy.kernel.ruleset import KERNEL_SETS, LAYOUTS, Data, Field, SetId, SetName, address_bytes
-from proxy.planner.keys import pack_index, pack_node_port, pack_range, pack_target, pack_vip
+from proxy.planner.keys import pack_index, pack_interfaces, pack_node_port, pack_range, pack_target, pack_vip
 from tests.netns.kernel_space import Space, open_space
 
 pytestmark = pytest.mark.netns
 
 IPS = {Family.IPV4: (IP("10.0.0.1"), IP("10.244.0.5")), Family.IPV6: (IP("fd00::1"), IP("fd00:244::5"))}
 RANGES = {Family.IPV4: ("10.244.1.0/24", "10.244.2.0/23"), Family.IPV6: ("fd00:244:1::/64", "fd00:244:2::/63")}
+INTERFACES = ("cni0", "abcdefghijklmno", "veth*", "podlongprefix*")
 FAMILY_WORDS = {Family.IPV4: "ip", Family.IPV6: "ip6"}
 PROTOCOL_WORDS = {Protocol.TCP: "tcp", Protocol.UDP: "udp", Protocol.SCTP: "sctp"}
 SETS = [SetId(family, name) for family in Family for name in KERNEL_SETS]
@@ -50,6 +51,8 @@ def examples(set_id: SetId) -> tuple[dict[bytes, bytes], list[str]]:
         vip = pack_vip(first, Protocol.UDP, 53)
         texts = [f"{first} . udp . 53 . {cidr}" for cidr in RANGES[set_id.family]]
         return {vip + pack_range(CIDR(cidr)): b"" for cidr in RANGES[set_id.family]}, texts
+    if layout.key == (Field.INTERFACE,):
+        return {pack_interfaces(name): b"" for name in INTERFACES}, [f'"{name}"' for name in INTERFACES]
     if layout.interval:
         return {pack_range(cidr): b"" for cidr in RANGES[set_id.family]}, list(RANGES[set_id.family])
     for number, protocol in enumerate(Protocol):

@@ -10,7 +10,7 @@ from proxy.kernel.batch import CREATE, ECHO, Message, Type
 from proxy.kernel.dumps import iter_elements
 from proxy.kernel.elements import LIST_ELEMENTS, pack_adds, pack_deletes, pack_verdict
 from proxy.kernel.ruleset import SetId, SetName, key_bytes
-from proxy.planner.keys import pack_index, pack_node_port, pack_range, pack_target, pack_vip
+from proxy.planner.keys import pack_index, pack_interfaces, pack_node_port, pack_range, pack_target, pack_vip
 
 V4_ENDPOINT = {
     pack_vip(IP("10.0.0.1"), Protocol.TCP, 80) + pack_index(2): pack_target(IP("10.244.0.5"), 8080),
@@ -73,6 +73,17 @@ def body(message: Message) -> str:
             {pack_range("240.0.0.0/4"): b""},
             "18000100 0c000100 08000100 00000000 08000300 00000001 10000100 0c000100 08000100 f0000000",
             id="a range up to the highest address has no end",
+        ),
+        pytest.param(
+            SetName.LOCAL_INTERFACES,
+            Family.IPV4,
+            {pack_interfaces("cni0"): b"", pack_interfaces("veth*"): b""},
+            "24000100 18000100 14000100 00000000 00000000 00000000 00000000 08000300 00000001 "
+            "1c000100 18000100 14000100 636e6930 00000000 00000000 00000000 "
+            "24000100 18000100 14000100 636e6930 00000000 00000000 00000001 08000300 00000001 "
+            "1c000100 18000100 14000100 76657468 00000000 00000000 00000000 "
+            "24000100 18000100 14000100 76657469 00000000 00000000 00000000 08000300 00000001",
+            id="an interface, and all whose names begin so",
         ),
     ],
 )

@@ -14,12 +14,13 @@ from proxy.kubeproxy.file import parse_config
 from proxy.kubeproxy.types import (
     IPVS,
     Conntrack,
+    DetectLocal,
     IPTables,
     KubeProxyConfiguration,
     Logging,
     NFTables,
 )
-from proxy.planner.settings import Settings
+from proxy.planner.settings import Detect, Settings
 from tests.unit.proxy.kubeproxy.documents import KIND, KUBEADM
 
 FULL = KubeProxyConfiguration
@@ -91,6 +92,21 @@ def test_the_mode_chooses_the_section(
 
 
 @pytest.mark.parametrize(
+    ("mode", "detect", "interface"),
+    [
+        pytest.param("", Detect.CLUSTER_CIDR, "", id="nothing said"),
+        pytest.param("NodeCIDR", Detect.NODE_CIDR, "", id="the Node's networks"),
+        pytest.param("BridgeInterface", Detect.BRIDGE_INTERFACE, "cni0", id="a bridge"),
+        pytest.param("InterfaceNamePrefix", Detect.INTERFACE_NAME_PREFIX, "veth", id="devices"),
+    ],
+)
+def test_what_tells_pods(mode: str, detect: Detect, interface: str) -> None:
+    built = configured(FULL(detect_local_mode=mode, detect_local=DetectLocal("cni0", "veth")))
+
+    assert (built.settings.detect, built.settings.interface) == (detect, interface)
+
+
+@pytest.mark.parametrize(
     ("text", "own", "log_format"),
     [
         pytest.param("", "", "auto", id="neither"),
@@ -140,6 +156,12 @@ def test_a_folder_of_manifests_takes_the_place_of_the_files_kubeconfig() -> None
         pytest.param(FULL(mode="kernelspace"), "mode", id="Windows' mode"),
         pytest.param(FULL(mode="NFTables"), "mode", id="a mode in other letters"),
         pytest.param(FULL(detect_local_mode="Guess"), "detectLocalMode", id="no detect mode"),
+        pytest.param(FULL(detect_local_mode="BridgeInterface"), "detectLocal.bridgeInterface", id="no bridge"),
+        pytest.param(
+            FULL(detect_local_mode="InterfaceNamePrefix", detect_local=DetectLocal("", "a name of 17 char")),
+            "detectLocal.interfaceNamePrefix",
+            id="no beginning of a device's name",
+        ),
         pytest.param(FULL(bind_address="all"), "bindAddress", id="no address"),
         pytest.param(FULL(healthz_bind_address="all"), "healthzBindAddress", id="no server's address"),
         pytest.param(FULL(metrics_bind_address="1:2:3:x"), "metricsBindAddress", id="nor this"),

@@ -31,6 +31,21 @@ NODE_ROWS = [
         id="a detector of the other family is none",
     ),
     pytest.param(
+        NodeRanges(frozenset(), (), (), masquerade_all=False, interfaces=("cni0", "veth*")),
+        """
+        local_interfaces: cni0-cni0
+        local_interfaces: veth-veth************
+        cluster_ip_interfaces: cni0-cni0
+        cluster_ip_interfaces: veth-veth************
+        """,
+        id="a detector by device: what came from elsewhere keeps no source",
+    ),
+    pytest.param(
+        NodeRanges(frozenset(), (), (), masquerade_all=True, interfaces=("cni0",)),
+        "local_interfaces: cni0-cni0",
+        id="masqueradeAll: nobody from a device keeps theirs either",
+    ),
+    pytest.param(
         NodeRanges(frozenset({IP("192.0.2.1"), IP("2001:db8::1")}), (), (), masquerade_all=True),
         "node_addresses: 192.0.2.1",
         id="the node's addresses of this family",
