@@ -61,6 +61,20 @@ def test_what_it_compiles_of_the_text_is_what_we_ship(nft: Nft, space: Space) ->
     connection.close()
 
 
+@pytest.mark.parametrize("family", BOTH)
+def test_our_text_loaded_by_either_is_listed_by_both(nft: Nft, space: Space, family: Family) -> None:
+    table = f"table {'ip' if family is Family.IPV4 else 'ip6'} closeby"
+    text = render_text(base_text(), family)
+    rules = [line.strip() for line in text.splitlines() if "vmap @" in line]
+    assert rules
+
+    for load in (nft, lambda loaded: space.nft(loaded).stdout):
+        load(text)
+        for listed in (nft(f"list {table}"), space.list_text(table)):
+            assert listed.count("vmap @") == len(rules)
+        nft(f"delete {table}")
+
+
 def test_it_lists_our_tables_with_a_pick_chain_added_to_a_base_loaded_twice(nft: Nft, space: Space) -> None:
     kernel = space.open_kernel()
     kernel.install({})
