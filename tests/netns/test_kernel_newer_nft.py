@@ -3,11 +3,13 @@
 import subprocess
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from e2e.world.netns import command_in, run_in
 from endpointslice.types import Family
-from proxy.kernel.base import expected_tables, find_pick_chains
+from proxy.kernel.attributes import iter_attributes, pack_attribute, parse_attributes, parse_name, parse_number
+from proxy.kernel.base import Rule, Tables, expected_tables, find_pick_chains
 from proxy.kernel.change import Change, MapChange
 from proxy.kernel.compile import base_text, render_text
 from proxy.kernel.connection import Connection
@@ -54,11 +56,26 @@ def test_what_it_compiles_of_the_text_is_what_we_ship(nft: Nft, space: Space) ->
     connection = run_in(space.name, Connection)
 
     for family in BOTH:
-        wanted = expected_tables(load_base(), family)
+        wanted = without_byte_swaps(expected_tables(load_base(), family))
         layout = wanted.chains[-1].name
         nft(f"add chain {'ip' if family is Family.IPV4 else 'ip6'} closeby {layout}")
-        assert find_pick_chains(family, read_tables(connection, family), wanted) == frozenset()
+        assert find_pick_chains(family, without_byte_swaps(read_tables(connection, family)), wanted) == frozenset()
     connection.close()
+
+
+def without_byte_swaps(tables: Tables) -> Tables:
+    """The tables without expressions that swap one byte, which nft 1.0.6 adds for a protocol beside an interval."""
+    rules = tuple(Rule(rule.chain, _without_byte_swaps(rule.expressions)) for rule in tables.rules)
+    return msgspec.structs.replace(tables, rules=rules)
+
+
+def _without_byte_swaps(expressions: bytes) -> bytes:
+    kept = b""
+    for kind, first, last in iter_attributes(expressions):
+        parts = parse_attributes(expressions, first, last)
+        swaps = parse_name(parts[1]) == "byteorder" and parse_number(parse_attributes(parts[2])[4]) == 1
+        kept += b"" if swaps else pack_attribute(kind, expressions[first:last])
+    return kept
 
 
 @pytest.mark.parametrize("family", BOTH)
