@@ -216,3 +216,14 @@ def test_many_ports_are_served_by_one_thread(checked: Checked) -> None:
     until(lambda: listens(ports[-1]))
 
     assert {ask(port)[0] for port in ports} == {503}
+
+
+def test_an_address_that_the_host_does_not_have_yet_is_no_failure(checked: Checked) -> None:
+    port = free_port()
+    before = metric("closeby_health_check_listen_failures_total")
+
+    checked.server.committed(Commit(world(port), None, LOOPBACK | {IP("192.0.2.77"), IP("2001:db8::77")}))
+    until(lambda: listens(port))
+
+    assert metric("closeby_health_check_listen_failures_total") == before
+    assert checked.told == []
