@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 import structlog
+from cachetools import FIFOCache
 
 from endpointslice.decode import Changed, decode_object
 from endpointslice.types import Kind, PodName
@@ -32,7 +33,7 @@ class PodLookup:
         self._api = api
         self._post = post
         self._lock = threading.Lock()  # against the callers of `request`
-        self._asked: dict[_Asked, None] = {}  # each has one entry in the schedule; the oldest give way
+        self._asked: FIFOCache[_Asked, bool] = FIFOCache(_MAX_PODS)  # each has one entry in the schedule
         self._schedule = sched.scheduler(time.monotonic)
         self._patience = patience
         self._wake = threading.Event()
@@ -63,9 +64,7 @@ class PodLookup:
         with self._lock:
             if asked in self._asked:
                 return
-            if len(self._asked) >= _MAX_PODS:
-                del self._asked[next(iter(self._asked))]
-            self._asked[asked] = None
+            self._asked[asked] = True
         self._schedule.enter(0, 0, self._answer, (asked, 1))
         self._wake.set()
 
@@ -94,7 +93,7 @@ class PodLookup:
     def _forget(self, asked: _Asked) -> None:
         """Let the pod be asked for again."""
         with self._lock:
-            self._asked.pop(asked, None)
+            self._asked.pop(asked, default=False)
 
     def _fetch(self, pod: PodName) -> Changed:
         namespace, _, name = pod.partition("/")
