@@ -89,11 +89,20 @@ def parse_cluster_cidrs(flag: str, text: str) -> tuple[CIDR, ...]:
 
 
 def parse_node_port_addresses(flag: str, text: str) -> tuple[str, ...]:
-    """`primary`, or networks separated by commas; an empty text is `primary`, kube-proxy's default in nftables mode."""
+    """`primary`, or networks separated by commas; an empty text is `primary`, kube-proxy's default in nftables mode.
+
+    `all` (kube-proxy 1.37) is every address of both families.
+    """
     parts = tuple(part.strip() for part in text.split(",") if part.strip()) or (PRIMARY,)
     if PRIMARY in parts and len(parts) > 1:
         raise ConfigError(f'{flag}: "{text}" mixes "{PRIMARY}" with networks; give one or the other')
-    return parts if parts == (PRIMARY,) else tuple(_parse_network(flag, part) for part in parts)
+    if parts == (PRIMARY,):
+        return parts
+    if "localhost" in parts:
+        raise ConfigError(f'{flag}: NodePorts don\'t answer on localhost; leave "localhost" out')
+    everywhere = ("0.0.0.0/0", "::/0")
+    networks = (word for part in parts for word in (everywhere if part == "all" else (part,)))
+    return tuple(dict.fromkeys(_parse_network(flag, word) for word in networks))
 
 
 def _parse_network(flag: str, text: str) -> CIDR:

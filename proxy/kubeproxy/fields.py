@@ -145,8 +145,9 @@ FIELDS = (
         "--nodeport-addresses",
         "primary",
         USED,
-        "the node's addresses that NodePorts answer on: `primary` (the Node's first of each family) or networks; "
-        "nothing is `primary` in every mode",
+        "the node's addresses that NodePorts answer on: `primary` (the Node's first of each family), networks or "
+        "`all`; nothing is `primary` in every mode. Addresses that come and go are followed. A family without a "
+        "network has none (kube-proxy: all); 127.0.0.1 and ::1 never answer",
     ),
     Field("oomScoreAdj", "--oom-score-adj", "-999", USED, "ours, where we may: less takes CAP_SYS_RESOURCE"),
     Field(

@@ -39,6 +39,7 @@ def note_file(config: KubeProxyConfiguration, flags: Collection[str]) -> Iterato
         if field.use is Use.IGNORED and get_field(config, field.path) not in _empty(absent, filled, field.path):
             yield Note(field.path, field.says)
     yield from _note_mode(config)
+    yield from _note_networks(config)
     for flag in flags:
         if not counts_beside_file(flag):
             yield Note(flag, "--config is given: the file counts, as in kube-proxy")
@@ -57,6 +58,22 @@ def note_flags(config: KubeProxyConfiguration, flags: Collection[str]) -> Iterat
             yield Note(flag, fields[0].says)
     if "--proxy-mode" in flags:
         yield from _note_mode(config)
+    yield from _note_networks(config)
+
+
+def _note_networks(config: KubeProxyConfiguration) -> Iterator[Note]:
+    """What differs from kube-proxy where NodePorts are held to networks."""
+    networks = [text.strip() for text in config.node_port_addresses]
+    if not any("/" in text for text in networks) or "all" in networks:
+        return
+    for family, there in (
+        ("IPv4", any(":" not in text for text in networks)),
+        ("IPv6", any(":" in text for text in networks)),
+    ):
+        if not there:
+            yield Note("nodePortAddresses", f"no {family} network: NodePorts answer on no {family} address")
+    if any(text.startswith(("127.", "::1/")) for text in networks):
+        yield Note("nodePortAddresses", "NodePorts don't answer on loopback addresses")
 
 
 def _note_mode(config: KubeProxyConfiguration) -> Iterator[Note]:

@@ -76,6 +76,7 @@ def test_cluster_cidrs(text: str, cidrs: tuple[str, ...]) -> None:
         pytest.param("", ("primary",), id="nothing is primary"),
         pytest.param("primary", ("primary",), id="primary"),
         pytest.param("192.0.2.0/24, 2001:db8::/64", ("192.0.2.0/24", "2001:db8::/64"), id="networks"),
+        pytest.param("all", ("0.0.0.0/0", "::/0"), id="all of both families"),
     ],
 )
 def test_node_port_addresses(text: str, addresses: tuple[str, ...]) -> None:
@@ -96,6 +97,7 @@ def test_node_port_addresses(text: str, addresses: tuple[str, ...]) -> None:
         pytest.param(parse_cluster_cidrs, "10.244.0.0/33", id="a network that is too long"),
         pytest.param(parse_cluster_cidrs, "10.244.0.0", id="a network without a length"),
         pytest.param(parse_cluster_cidrs, "10.244.0.0/16,10.245.0.0/16", id="two networks of one family"),
+        pytest.param(parse_node_port_addresses, "localhost", id="the one address that NodePorts never have"),
         pytest.param(parse_node_port_addresses, "eth0", id="an interface as address"),
         pytest.param(parse_node_port_addresses, "primary,10.0.0.0/8", id="primary mixed with networks"),
     ],

@@ -30,7 +30,17 @@ QUIET = KubeProxyConfiguration(mode="nftables")
             id="what does nothing here",
         ),
         pytest.param(
-            KubeProxyConfiguration(mode="ipvs", node_port_addresses=("::/0",)), ["mode"], id="another mode, addresses"
+            KubeProxyConfiguration(mode="ipvs", node_port_addresses=("all",)), ["mode"], id="another mode, addresses"
+        ),
+        pytest.param(
+            KubeProxyConfiguration(mode="nftables", node_port_addresses=("::/0",)),
+            ["nodePortAddresses"],
+            id="networks of one family",
+        ),
+        pytest.param(
+            KubeProxyConfiguration(mode="nftables", node_port_addresses=("127.0.0.0/8", "fd00::/8")),
+            ["nodePortAddresses"],
+            id="a loopback network",
         ),
     ],
 )
