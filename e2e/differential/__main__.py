@@ -46,6 +46,8 @@ def differential(worlds: int, seed: int | None, folder: Path | None) -> None:
         highlight=False,
         markup=False,
     )
+    for line in counts.seen_once:
+        console.print(f"seen once, not when repeated: {line}", highlight=False, markup=False)
     sys.exit(1 if differences else 0)
 
 

@@ -61,7 +61,7 @@ class Attempts:
     def __init__(self) -> None:
         self.poll = select.epoll()
         self.open: dict[int, tuple[socket.socket, Target, float]] = {}
-        self.port = _PORTS[0]  # datagrams take source ports in turn: a port of old may belong to a flow of old
+        self.port = _PORTS[0]  # source ports in turn: with one used lately a try might be part of an old flow
 
     def start(self, target: Target, timeout_s: float) -> None:
         """Begin a try."""
@@ -70,8 +70,7 @@ class Attempts:
         sock.settimeout(0.0)
         if target.is_tcp:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-        else:
-            self.bind(sock)
+        self.bind(sock)
         code = sock.connect_ex(target.address)
         if code in {0, errno.EINPROGRESS}:
             try:
@@ -146,7 +145,7 @@ def name_error(code: int) -> str:
         return "refused"
     if code == errno.ETIMEDOUT:
         return "timed-out"
-    return "unreachable" if code in _UNREACHABLE else f"broken by {errno.errorcode.get(code, code)}"
+    return "unreachable" if code in _UNREACHABLE else f"broken-by-{errno.errorcode.get(code, code)}"
 
 
 def run(targets: list[Target], attempts: Attempts, timeout_s: float, failed_tries: int) -> None:

@@ -19,7 +19,7 @@ from e2e.differential.model import (
     World,
 )
 from e2e.differential.mutate import mutate
-from e2e.differential.places import NODE, NODES, TARGET_PORTS, ZONES, cluster_ip, endpoint_pool, vip
+from e2e.differential.places import NODE, NODES, SOURCE_RANGES, TARGET_PORTS, ZONES, cluster_ip, endpoint_pool, vip
 
 _MOST_SERVICES = 4
 _CHANGES = (0, 0, 1, 1, 2, 3)
@@ -60,7 +60,17 @@ def make_service(rng: Random, seed: int, number: int) -> ServiceSpec:
         distribution=distribution,
         external_ips=external_ips,
         balancer_ips=_balancer_ips(rng, number, families) if kind == "LoadBalancer" else (),
+        source_ranges=make_source_ranges(rng) if kind == "LoadBalancer" else (),
+        sticky=rng.random() < 0.15,
     )
+
+
+def make_source_ranges(rng: Random) -> tuple[str, ...]:
+    """None mostly; else one or two, of one family or of both."""
+    if rng.random() < 0.6:
+        return ()
+    families = rng.choice(((0,), (1,), (0, 1), (0, 1)))
+    return tuple(pair[family] for pair in rng.sample(SOURCE_RANGES, k=rng.choice((1, 1, 2))) for family in families)
 
 
 def _cluster_ip(seed: int, number: int, *, ipv6: bool) -> str:

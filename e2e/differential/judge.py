@@ -45,4 +45,19 @@ def confirm(rig: Rig, probes: Sequence[Probe]) -> list[Disagreement]:
 
 def _compare(rig: Rig, probes: Sequence[Probe], patience: Patience) -> list[Disagreement]:
     found = zip(probes, *ask(rig, probes, patience), strict=True)
-    return [Disagreement(probe, closeby, peer) for probe, closeby, peer in found if closeby != peer]
+    return [
+        Disagreement(probe, closeby, peer)
+        for probe, closeby, peer in found
+        if comparable(probe, closeby) != comparable(probe, peer)
+    ]
+
+
+def comparable(probe: Probe, fates: Fates) -> Fates:
+    """What must be equal: all fates, or, where chance binds a client to an endpoint, how many there are and failures.
+
+    A failure is one word. Which source an endpoint sees depends on where it is, so that is chance, too.
+    """
+    if not probe.target.sticky:
+        return fates
+    answers = {fate for fate in fates if " " in fate}
+    return frozenset({*(fates - answers), f"{len(answers)} endpoints"})

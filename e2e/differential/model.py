@@ -62,6 +62,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     distribution: str | None = None
     external_ips: tuple[str, ...] = ()
     balancer_ips: tuple[BalancerIP, ...] = ()
+    source_ranges: tuple[str, ...] = ()
+    sticky: bool = False  # sessionAffinity ClientIP
 
 
 class State(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from e2e.differential.model import EndpointSpec, ServiceSpec, SliceSpec, State
-from e2e.differential.places import NODE, TARGET_PORTS, ZONES
+from e2e.differential.places import NODE, SOURCE_RANGES, TARGET_PORTS, ZONES
 
 T = TypeVar("T")
 
@@ -100,6 +100,17 @@ def _remove_address(_rng: Random, service: ServiceSpec) -> ServiceSpec:
     return replace(service, external_ips=service.external_ips[1:])
 
 
+def _change_source_ranges(rng: Random, service: ServiceSpec) -> ServiceSpec:
+    if service.type != "LoadBalancer":
+        return service
+    pair = rng.choice(SOURCE_RANGES)
+    return replace(service, source_ranges=rng.choice((pair, pair[:1], pair[1:], ())))
+
+
+def _change_affinity(_rng: Random, service: ServiceSpec) -> ServiceSpec:
+    return replace(service, sticky=not service.sticky)
+
+
 def _change_distribution(rng: Random, service: ServiceSpec) -> ServiceSpec:
     return replace(service, distribution=rng.choice((None, "PreferClose", "PreferSameNode")))
 
@@ -116,6 +127,8 @@ _CHANGES: tuple[Callable[[Random, ServiceSpec], ServiceSpec], ...] = (
     _change_port,
     _remove_address,
     _change_distribution,
+    _change_source_ranges,
+    _change_affinity,
 )
 
 

@@ -33,6 +33,10 @@ def render_service(service: ServiceSpec) -> Object:
         spec["externalTrafficPolicy"] = service.external_policy
     if service.type == "LoadBalancer":
         spec["allocateLoadBalancerNodePorts"] = False  # node ports as the world has them
+    if service.source_ranges:
+        spec["loadBalancerSourceRanges"] = list(service.source_ranges)
+    if service.sticky:
+        spec["sessionAffinity"] = "ClientIP"
     if service.external_ips:
         spec["externalIPs"] = list(service.external_ips)
     if service.distribution is not None:

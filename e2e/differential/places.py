@@ -29,6 +29,16 @@ REMOTE_RANGES = ("10.244.3.0/24", "fd00:10:244:3::/64")
 VIP_RANGES = ("172.31.0.0/24", "fd00:172:31::/64")  # external and load-balancer addresses
 SERVICE_RANGES = ("10.96.0.0/16", "fd00:10:96::/112")
 
+# Who is in them: the node's pods, one of these, all pods, the LAN with the node, the outside client, nobody.
+SOURCE_RANGES = (
+    ("10.244.1.0/24", "fd00:10:244:1::/64"),
+    ("10.244.1.2/32", "fd00:10:244:1::2/128"),
+    ("10.244.0.0/16", "fd00:10:244::/56"),
+    ("172.30.0.0/24", "fd00:172:30::/64"),
+    ("172.30.0.200/32", "fd00:172:30::c8/128"),
+    ("192.0.2.0/24", "2001:db8::/32"),
+)
+
 
 class Endpoints(NamedTuple):
     """Addresses of one family to choose endpoints from."""

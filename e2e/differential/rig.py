@@ -38,8 +38,19 @@ from e2e.world.processes import stop_programs
 _API_IP = "198.18.255.1"
 # No limit on ICMP errors, which both proxies refuse with; and flows are forgotten soon, since ports come again.
 _LIFTED = {"ipv4/icmp_ratemask": "0", "ipv4/icmp_msgs_per_sec": "1000000", "ipv4/icmp_msgs_burst": "100000"}
+_TIMEOUTS = (
+    "syn_sent",
+    "syn_recv",
+    "fin_wait",
+    "close_wait",
+    "last_ack",
+    "time_wait",
+    "close",
+    "max_retrans",
+    "unacknowledged",
+)
 _SHORT = {
-    "netfilter/nf_conntrack_tcp_timeout_close": "1",
+    **{f"netfilter/nf_conntrack_tcp_timeout_{state}": "1" for state in _TIMEOUTS},
     "netfilter/nf_conntrack_udp_timeout": "1",
     "netfilter/nf_conntrack_udp_timeout_stream": "1",
 }

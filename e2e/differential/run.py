@@ -17,6 +17,7 @@ from e2e.differential.wanted import find_wanted
 
 PROBES = 40  # in each state, of a few hundred
 _SHRINK_TRIES = 40
+_REPEATS = 3
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -33,6 +34,7 @@ class Counts(msgspec.Struct):
     states: int = 0
     probes: int = 0
     wanted: Counter[str] = msgspec.field(default_factory=Counter)
+    seen_once: list[str] = msgspec.field(default_factory=list)  # differences that no repetition of their world showed
     apply_s: float = 0.0
     probe_s: float = 0.0
 
@@ -61,7 +63,16 @@ class Runner:
             self.counts.probe_s += time.monotonic() - applied
             if unexplained:
                 until = msgspec.structs.replace(world, states=world.states[: index + 1])
-                return self._shrink(until, unexplained[0])
+                return self._repeat(until, unexplained[0])
+        return None
+
+    def _repeat(self, world: World, found: Disagreement) -> Difference | None:
+        """The difference, shrunk, if it is there again when the world is; else it is noted, and None."""
+        for _ in range(_REPEATS):
+            again = self._try(world, found.probe)
+            if again is not None:
+                return self._shrink(world, again)
+        self.counts.seen_once.append(f"seed {world.seed}: {found}")
         return None
 
     def _find_unexplained(self, state: State, probes: list[Probe]) -> list[Disagreement]:

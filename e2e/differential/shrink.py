@@ -62,6 +62,10 @@ def _changes(world: World, name: str) -> Iterator[Callable[[ServiceSpec], Servic
         yield _only(name, lambda service: replace(service, internal_policy="Cluster"))
     if any(service.external_policy != "Cluster" for service in own):
         yield _only(name, lambda service: replace(service, external_policy="Cluster"))
+    if any(service.source_ranges for service in own):
+        yield _only(name, lambda service: replace(service, source_ranges=()))
+    if any(service.sticky for service in own):
+        yield _only(name, lambda service: replace(service, sticky=False))
     if any(service.balancer_ips for service in own):
         yield _only(name, lambda service: replace(service, balancer_ips=()))
 

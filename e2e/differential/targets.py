@@ -19,6 +19,7 @@ class Target(NamedTuple):
     port: int
     candidates: int
     service: str  # "" for an address of none
+    sticky: bool = False  # one client meets one endpoint; which one, is chance
 
 
 class Probe(NamedTuple):
@@ -67,7 +68,7 @@ def _service_targets(service: ServiceSpec) -> Iterator[Target]:
     for port in service.ports:
         for ip in vips:
             candidates = count_candidates(service, port, ipv6=":" in ip)
-            yield Target(port.protocol, ip, port.port, candidates, service.name)
+            yield Target(port.protocol, ip, port.port, candidates, service.name, service.sticky)
             other = _OTHER[port.protocol]
             if (other, port.port) not in used:
                 yield Target(other, ip, port.port, 0, service.name)
@@ -81,7 +82,7 @@ def _node_port_targets(service: ServiceSpec, port: PortSpec) -> Iterator[Target]
     """The NodePort at the node's address, at one that it hasn't in its Node object, and at a ClusterIP."""
     for ip in NODE_IPS:
         candidates = count_candidates(service, port, ipv6=":" in ip)
-        yield Target(port.protocol, ip, port.node_port, candidates, service.name)
+        yield Target(port.protocol, ip, port.node_port, candidates, service.name, service.sticky)
     for ip in (*GATEWAY_IPS, service.cluster_ips[0]):
         yield Target(port.protocol, ip, port.node_port, 0, service.name)
 

@@ -44,9 +44,12 @@ def _reaches_itself_without_node(service: ServiceSpec, found: Disagreement) -> b
         return False
     own = POD_IPS[LOCAL_PODS.index(found.probe.client)]
     here = [one for one in _endpoints(service, ipv6=":" in found.probe.target.ip) if one.ip in own]
+    if not any(one.node is None for one in here):
+        return False
+    if service.sticky:  # each side's chance may have bound the pod to itself or to another
+        return found.peer == {"timed-out"} and len(found.closeby) == 1
     itself = {fate for fate in found.closeby if fate.split(" ")[0] in own}
-    others = found.closeby - itself
-    return bool(itself) and any(one.node is None for one in here) and found.peer - {"timed-out"} <= others
+    return bool(itself) and found.peer - {"timed-out"} <= found.closeby - itself
 
 
 def _loses_refusals(_service: ServiceSpec, found: Disagreement) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 
 from e2e.differential.client import Target, tries_needed
-from e2e.differential.judge import Disagreement
+from e2e.differential.judge import Disagreement, comparable
 from e2e.differential.model import EndpointSpec, PortSpec, ServiceSpec, SlicePortSpec, SliceSpec, State
 from e2e.differential.targets import Probe
 from e2e.differential.targets import Target as ProbeTarget
@@ -77,3 +77,18 @@ def test_only_kube_proxy_may_lose_refusals() -> None:
     assert differ([], {"refused"}, {"refused", "timed-out"})
     assert not differ([], {"refused", "timed-out"}, {"refused"})
     assert not differ([], {"refused"}, {"timed-out"})
+
+
+@pytest.mark.parametrize(
+    ("sticky", "fates", "compared"),
+    [
+        pytest.param(False, {FROM_NEAR}, {FROM_NEAR}, id="who answered counts"),
+        pytest.param(True, {FROM_NEAR}, {"1 endpoints"}, id="that it is one counts where affinity picks it"),
+        pytest.param(True, {FROM_NEAR, FROM_FAR}, {"2 endpoints"}, id="affinity that doesn't hold"),
+        pytest.param(True, {"timed-out"}, {"timed-out", "0 endpoints"}, id="a failure stays one"),
+    ],
+)
+def test_what_must_be_equal(*, sticky: bool, fates: set[str], compared: set[str]) -> None:
+    probe = Probe("pod-a", ProbeTarget("TCP", "10.96.1.1", 80, 2, "web", sticky))
+
+    assert comparable(probe, frozenset(fates)) == compared

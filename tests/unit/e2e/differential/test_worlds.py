@@ -67,6 +67,8 @@ def test_worlds_hold_every_kind_and_policy() -> None:
     assert {(s.internal_policy, s.external_policy) for s in services} == {
         (internal, external) for internal in ("Cluster", "Local") for external in ("Cluster", "Local")
     }
+    assert any(service.sticky for service in services)
+    assert any(service.source_ranges and service.balancer_ips for service in services)
     assert any(len(world.states) > 2 for world in WORLDS)
     assert {state.zone for state in STATES} >= {"za", "zb", "zc", None}
 
