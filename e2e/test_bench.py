@@ -16,7 +16,7 @@ from e2e.world.netns import list_namespaces
 
 pytestmark = pytest.mark.e2e
 
-SMALL = ("--scale=20x3", "--starts=1", "--patches=5", "--changes=20", "--seconds=0.2")
+SMALL = ("--scale=20x3", "--starts=1", "--patches=5", "--changes=20", "--flows=400", "--seconds=0.2")
 KEYS = {"work", "services", "endpoints_per_service", "closeby", "kube_proxy", "ratio", "unit"}
 
 
@@ -33,7 +33,7 @@ def test_both_proxies_are_measured_and_nothing_is_left(controlplane_binary: Path
     )
 
     process = start_bench(f"--markdown={markdown}")
-    said, progress = process.communicate(timeout=90)
+    said, progress = process.communicate(timeout=180)
 
     assert process.returncode == 0, progress
     rows = [json.loads(line) for line in said.splitlines()]

@@ -53,6 +53,7 @@ class ScaleType(click.ParamType[Scale]):
 @click.option("--starts", default=_USUAL.starts, show_default=True, help="First syncs of each proxy.")
 @click.option("--patches", default=_USUAL.patches, show_default=True, help="Single changes, for their delay.")
 @click.option("--changes", default=_USUAL.changes, show_default=True, help="Changes in a stream, for their CPU time.")
+@click.option("--flows", default=_USUAL.flows, show_default=True, help="UDP flows whose endpoint leaves; 0 for none.")
 @click.option("--seconds", default=_USUAL.round_s, show_default=True, help="Of each of the rounds of connections.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Work here, and leave the logs of all processes.")
 def bench(**flags: Any) -> None:  # noqa: ANN401  # click passes flags by keyword, each typed by its option
@@ -66,6 +67,7 @@ def bench(**flags: Any) -> None:  # noqa: ANN401  # click passes flags by keywor
         starts=flags["starts"],
         patches=flags["patches"],
         changes=flags["changes"],
+        flows=flags["flows"],
         round_s=flags["seconds"],
     )
     try:

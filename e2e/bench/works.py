@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from e2e.bench.changes import Changes, Delays
+from e2e.bench.flows import FlowFigures, measure_flows
 from e2e.bench.kernel import KernelView
 from e2e.bench.objects import OBJECTS_EACH
 from e2e.bench.proxies import ProxySpec, RunningProxy, own_first_sync_seconds, run_proxy, wait_synced
@@ -36,6 +37,7 @@ class Effort(msgspec.Struct, frozen=True):
     patch_s: float = 90.0  # no further patch once they took so long
     changes: int = 1000
     changes_per_second: float = 100.0
+    flows: int = 200_000  # UDP flows whose endpoint leaves; 0: none
     rounds: int = 5  # of connections, the proxies taking turns
     round_s: float = 2.0
 
@@ -64,6 +66,7 @@ class Measured(NamedTuple):
     starts: list[Start]
     delays: Delays
     cpu_s: float
+    flows: FlowFigures | None
 
 
 class Connects(NamedTuple):
@@ -101,7 +104,7 @@ class Bench:
 
     def _measure(self, spec: ProxySpec, scale: Scale, changes: Changes) -> Measured:
         effort = self._effort
-        found: list[tuple[Delays, float]] = []
+        found: list[tuple[Delays, float, FlowFigures | None]] = []
 
         def then(proxy: RunningProxy) -> None:
             delays = self._delays(proxy, changes)
@@ -109,7 +112,8 @@ class Bench:
                 before_s = cpu_seconds(proxy.pid)
                 changes.send_stream(spec.netns, effort.changes, effort.changes_per_second, advance)
                 time.sleep(_AFTER_S)
-                found.append((delays, cpu_seconds(proxy.pid) - before_s))
+                cpu_s = cpu_seconds(proxy.pid) - before_s
+            found.append((delays, cpu_s, self._flows(proxy, changes)))
 
         starts = self._start(spec, scale, effort, then)
         return Measured(starts, *found[0])
@@ -167,6 +171,13 @@ class Bench:
 
             return changes.measure_delays(proxy.spec.netns, pause_s, go_on)
 
+    def _flows(self, proxy: RunningProxy, changes: Changes) -> FlowFigures | None:
+        count = self._effort.flows
+        if not count:
+            return None
+        with self._steps(f"{proxy.spec.name}: {count:,} UDP flows", 1):
+            return measure_flows(self._rig, proxy, changes, count)
+
     def _connect_rows(self, scale: Scale) -> list[Row]:
         """Through rules only: no proxy runs meanwhile."""
         found = {spec.name: Connects([], []) for spec in self._specs}
@@ -214,6 +225,10 @@ def _rows(scale: Scale, measured: list[Measured], changes: int) -> list[Row]:
         for name, part in (("median", 0.5), ("p99", 0.99)):
             table.append((f"{since} to kernel, {name}", "ms", [pick(one, part) for one in lists]))
     table.append((f"CPU for {changes:,} changes", "s", [Figure(one.cpu_s) for one in measured]))
+    flows = [one.flows for one in measured if one.flows is not None]
+    if flows:
+        table.append(("UDP flows to an endpoint that left, gone", "s", [Figure(one.gone_s) for one in flows]))
+        table.append(("another change meanwhile, to kernel", "ms", [Figure(1e3 * one.other_s) for one in flows]))
     rows = [make_row(work, scale, unit, _pair(figures)) for work, unit, figures in table]
     running = [start.running_s for start in starts[0] if start.running_s is not None]
     return [rows[0], make_row("of that, after imports", scale, "s", (pick(running), None)), *rows[1:]]

@@ -28,7 +28,8 @@ log = structlog.get_logger()
 FULL_S = 300.0  # how often all flows are compared
 AGAIN_S = 2.0  # how long after a write the flows that it touched are compared once more
 RETRY_S = 30.0  # after an error
-_REST = 4.0  # rest after a look, in its own length: a large table and many changes take a fifth of a core
+_REST = 4.0  # rest after a look, in its own length, so that a large table and many changes don't take a whole core
+_MOST_REST_S = 2.0  # but no longer: flows wait for their next look
 _REPEATS = 3  # of a look during which the kernel rebuilt its table
 
 
@@ -132,7 +133,8 @@ class Cleaner:
         names = self._keeps.names() if full else frozenset(chain.from_iterable(one.names or () for one in due))
         began_s = time.monotonic()
         swept = self._sweep(self._keeps.judge(names, self._node_addresses, gone), full=full)
-        self._rest_until_s = now_s + (1 + _REST) * (time.monotonic() - began_s)
+        took_s = time.monotonic() - began_s
+        self._rest_until_s = now_s + took_s + min(_REST * took_s, _MOST_REST_S)
         if not swept:
             self._due.append(Due(now_s + RETRY_S, None, gone))
         elif full and all(one.names is not None for one in self._due):
