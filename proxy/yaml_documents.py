@@ -87,6 +87,15 @@ def iter_yaml(content: bytes) -> Iterator[object]:
         raise YamlError("nested too deep") from error
 
 
+def compose_yaml(content: bytes) -> Node | None:
+    """The nodes of the one document, each with its line, None for an empty one; for content that `iter_yaml` took."""
+    try:
+        node: Node | None = _Loader(content).get_single_node()
+    except yaml.YAMLError as error:
+        raise YamlError(_one_line(error)) from error
+    return node
+
+
 def _has_at_most(limit: int, value: object) -> bool:
     """Whether the value, every alias written out, has no more values than this."""
     left, stack = limit, [value]

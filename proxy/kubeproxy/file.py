@@ -10,7 +10,7 @@ import yaml
 
 from proxy.config import ConfigError
 from proxy.kubeproxy.types import API_VERSION, KIND, KubeProxyConfiguration, Section
-from proxy.yaml_documents import YamlError, iter_yaml
+from proxy.yaml_documents import YamlError, compose_yaml, iter_yaml
 
 MAX_BYTES = 1 << 20  # what a ConfigMap can hold
 _PATH = re.compile(r"^(.*) - at `\$([^`]*)`$", re.DOTALL)
@@ -44,7 +44,7 @@ def _parse(content: bytes) -> KubeProxyConfiguration:
     documents = tuple(islice(iter_yaml(content), 2))
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise _MistakeError(1, f"no {KIND}: the file must hold one mapping")
-    root = yaml.compose(content, yaml.SafeLoader)  # the same once more, with the line of every field
+    root = compose_yaml(content)  # the same once more, with the line of every field
     if not isinstance(root, yaml.MappingNode):  # as it is, by its value
         raise _MistakeError(1, "no mapping")
     _check_kind(root)

@@ -63,6 +63,7 @@ def test_json_is_read_too_with_tabs_in_it() -> None:
         pytest.param("- a\n", "line 1: no KubeProxyConfiguration", id="a list"),
         pytest.param(f"{SMALL}---\n{SMALL}", "line 1: no KubeProxyConfiguration", id="two documents"),
         pytest.param("a: [\n", "not YAML or JSON: line 2", id="no YAML"),
+        pytest.param(SMALL + "mo\tde: x\n", "line 3: unknown field", id="a tab in a name, as only libyaml takes it"),
         pytest.param("<<: {}\n" + SMALL, 'unknown field "<<"', id="a merge key"),
     ],
 )
