@@ -30,6 +30,7 @@ from proxy.metrics import COUNTED_SETS, KernelCollector
 from proxy.metrics_server import serve_metrics
 from proxy.node_guard import NodeGuard
 from proxy.notices import Notice, Tell, tell_nobody
+from proxy.oom import set_oom_score
 from proxy.pacing import Pacing
 from proxy.planner.settings import PRIMARY, Detect
 from proxy.pod_cidrs import PodCIDRGuard
@@ -110,6 +111,7 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         apply_conntrack_settings(self._config.conntrack)
+        set_oom_score(self._config.oom_score_adj)
         self._serve()
         threading.Thread(target=self._watch_kernel, args=(monitor,), name="kernel-monitor", daemon=True).start()
         if self._config.settings.node_port_addresses != (PRIMARY,) or self._config.manifests is not None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
+from proxy.cli.kube_proxy import settings_options
 from proxy.cli.loading import load_options, load_state
-from proxy.cli.options import settings_options
 from proxy.dump import render_dump
 
 

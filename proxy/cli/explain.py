@@ -10,8 +10,8 @@ from rich.markup import escape
 from endpointslice.addresses import parse_ip
 from endpointslice.topology import Place, Verdict, left_out
 from endpointslice.types import Endpoint, ServiceName
+from proxy.cli.kube_proxy import settings_options
 from proxy.cli.loading import load_options, load_state
-from proxy.cli.options import settings_options
 from proxy.cli.show import new_table, open_console, show_tier
 from proxy.config import ConfigError
 from proxy.explain import LEFT_OUT, SAME_NODE, WHY, Who, choose_answer, classify_client, explain_sources, show_frontend

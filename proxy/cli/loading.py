@@ -6,8 +6,13 @@ from typing import Any
 import click
 import msgspec
 
-from proxy.cli.options import DEFAULT_SOCKET, F, build_settings, source_options
-from proxy.config import check_sources
+from endpointslice.daemonsets import Mode
+from proxy.cli.kube_proxy import SETTINGS, flag_texts, read_file
+from proxy.cli.options import DEFAULT_SOCKET, F, source_options
+from proxy.config import ConfigError, check_sources
+from proxy.kubeproxy.configure import Naming, Own, build_config, name_by_flag, name_in_file
+from proxy.kubeproxy.types import KubeProxyConfiguration
+from proxy.kubeproxy.values import set_flags
 from proxy.logs import QUIET, set_up_logs
 from proxy.offline import Loaded, Wanted, load
 from proxy.planner.settings import Settings
@@ -30,29 +35,35 @@ def load_options(command: F) -> F:
 
 def load_state(flags: dict[str, Any]) -> tuple[Loaded, Settings]:
     """The Snapshot, and the settings: those of the flags that were given, else those that the source brought along."""
-    context = click.get_current_context()
-    settings = build_settings(
-        flags["node"],
-        cluster_cidr=flags["cluster_cidr"],
-        nodeport_addresses=flags["nodeport_addresses"],
-        same_node=flags["same_node_for_daemon_sets"],
-    )
+    settings, given = _read_settings(flags)
     check_sources(flags["manifests"], flags["kubeconfig"])
     wanted = Wanted(flags["manifests"], flags["dump_file"], flags["kubeconfig"], flags["control_socket"])
     set_up_logs(QUIET, "console")  # on stderr: what is printed is the answer, for a program to read
     loaded = load(wanted, settings.node)
     if loaded.settings is None:
         return loaded, settings
-    fields = {
-        "node": "node",
-        "cluster_cidr": "cluster_cidrs",
-        "nodeport_addresses": "node_port_addresses",
-        "same_node_for_daemon_sets": "same_node",
-    }
-    default = click.core.ParameterSource.DEFAULT
-    given = {
-        field: getattr(settings, field)
-        for flag, field in fields.items()
-        if context.get_parameter_source(flag) is not default
-    }
-    return loaded, msgspec.structs.replace(loaded.settings, **given)
+    return loaded, msgspec.structs.replace(loaded.settings, **{name: getattr(settings, name) for name in given})
+
+
+def _read_settings(flags: dict[str, Any]) -> tuple[Settings, set[str]]:
+    """The settings of the flags or of --config's file, and which of them were given."""
+    file: Path | None = flags["config_file"]
+    texts = {flag: text for flag, text in flag_texts(flags).items() if flag in SETTINGS}
+    own = Own(hostname_override=flags["node"], same_node=Mode(flags["same_node_for_daemon_sets"]))
+    if file is None:
+        config = set_flags(KubeProxyConfiguration(), texts)
+        name: Naming = name_by_flag
+        given = {field for flag in texts for field in SETTINGS[flag]}
+    else:
+        from proxy.kubeproxy.file import parse_config  # noqa: PLC0415  # flags alone need no YAML
+
+        if texts:
+            raise ConfigError(f"{min(texts)}: --config is given, which holds this")
+        config, name = parse_config(str(file), read_file(file)), name_in_file(file)
+        given = {field for fields in SETTINGS.values() for field in fields}
+    if flags["node"] or config.hostname_override:
+        given.add("node")
+    context = click.get_current_context()
+    if context.get_parameter_source("same_node_for_daemon_sets") is not click.core.ParameterSource.DEFAULT:
+        given.add("same_node")
+    return build_config(config, own, name).settings, given

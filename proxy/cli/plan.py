@@ -7,8 +7,8 @@ import msgspec
 from rich.console import Console
 from rich.markup import escape
 
+from proxy.cli.kube_proxy import settings_options
 from proxy.cli.loading import load_options, load_state
-from proxy.cli.options import settings_options
 from proxy.cli.show import new_table, open_console, show_tier
 from proxy.report import FrontendReport, PlanReport, ServicePortReport, report_plan
 

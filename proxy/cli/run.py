@@ -7,7 +7,7 @@ import click
 import structlog
 
 from endpointslice.daemonsets import Mode
-from proxy.cli.kube_proxy import flag_texts, kube_proxy_options, read_ports
+from proxy.cli.kube_proxy import config_option, flag_texts, kube_proxy_options, read_file, read_ports
 from proxy.cli.options import DEFAULT_SOCKET, manifests_option, same_node_option
 from proxy.config import Config, ConfigError, check_sources
 from proxy.kubeproxy.configure import Own, build_config, name_by_flag, name_in_file
@@ -33,13 +33,7 @@ class _Verbosity(click.ParamType[str]):
 
 
 @click.command("run")
-@click.option(
-    "--config",
-    "config_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Take kube-proxy's settings from this KubeProxyConfiguration (YAML or JSON) instead of its flags.",
-)
+@config_option("Take kube-proxy's settings from this KubeProxyConfiguration (YAML or JSON) instead of its flags.")
 @manifests_option
 @click.option("--master", default="", help="The API server's URL; overrides the kubeconfig's.")
 @click.option("--hostname-override", default="", metavar="NAME", help="The Node's name; the host's own by default.")
@@ -130,7 +124,7 @@ def read_settings(flags: dict[str, Any]) -> Asked:
         return Asked(build_config(source, own, name_by_flag), tuple(note_flags(source, texts)), source)
     from proxy.kubeproxy.file import parse_config  # noqa: PLC0415  # flags alone need no YAML
 
-    content = _read_file(file)
+    content = read_file(file)
     source = parse_config(str(file), content)
     notes = tuple(note_file(source, texts))
     source = set_flags(source, {flag: text for flag, text in texts.items() if counts_beside_file(flag)})
@@ -153,13 +147,6 @@ def _read_own(flags: dict[str, Any]) -> Own:
     )
 
 
-def _read_file(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"--config: {file}: {error.strerror}") from error
-
-
 def _write_config(file: Path, source: KubeProxyConfiguration) -> None:
     from proxy.kubeproxy.file import render_config  # noqa: PLC0415  # needs YAML
 
@@ -172,9 +159,7 @@ def _write_config(file: Path, source: KubeProxyConfiguration) -> None:
 def _run_daemon(asked: Asked, file: Path | None) -> None:
     from proxy.daemon import Daemon  # noqa: PLC0415  # the other commands need not wait for its imports
     from proxy.kubeproxy.watch import ConfigFileWatch  # noqa: PLC0415
-    from proxy.oom import set_oom_score  # noqa: PLC0415
 
-    set_oom_score(asked.config.oom_score_adj)
     daemon = Daemon(asked.config)
     if file is not None:
         ConfigFileWatch(file, asked.content, daemon.end).start()

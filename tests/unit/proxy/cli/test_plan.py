@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.unit.proxy.cli.conftest import RunCloseby
 
 
@@ -45,6 +47,53 @@ def test_the_table_has_a_row_a_frontend_and_tells_what_is_not_used(run_closeby: 
     assert "default/rival:80 ClusterIP 10.96.0.11:80/TCP any reject none no-endpoints kept" in rows
     assert "Service default/headless headless" in rows
     assert "default/web has it" in out
+
+
+SETTINGS = """
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+clusterCIDR: 10.244.0.0/16
+nftables: {masqueradeAll: true}
+mode: nftables
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "sources"),
+    [
+        pytest.param([], ["kept"], id="nothing tells pods"),
+        pytest.param(["--cluster-cidr", "10.244.0.0/16"], ["masqueraded", "kept"], id="a network tells pods"),
+        pytest.param(["--masquerade-all"], ["masqueraded"], id="all are masqueraded"),
+        pytest.param(
+            ["--detect-local-mode=InterfaceNamePrefix", "--pod-interface-name-prefix=veth"],
+            ["masqueraded", "kept"],
+            id="devices tell pods",
+        ),
+        pytest.param(["--config", "{folder}/config.yaml"], ["masqueraded"], id="kube-proxy's file"),
+    ],
+)
+def test_kube_proxys_settings_change_the_sources(
+    run_closeby: RunCloseby, manifests: Path, tmp_path: Path, flags: list[str], sources: list[str]
+) -> None:
+    (tmp_path / "config.yaml").write_text(SETTINGS)
+    given = [flag.format(folder=tmp_path) for flag in flags]
+
+    code, out, err = run_closeby("plan", "--node", "n1", "--manifests", manifests, "-o", "json", *given)
+
+    assert (code, err) == (0, "")
+    web = next(port for port in json.loads(out)["services"] if port["service"] == "default/web")
+    assert [f["source"] for f in web["frontends"] if f["kind"] == "ClusterIP"] == sources
+
+
+def test_a_file_and_a_flag_that_it_holds_are_one_too_many(
+    run_closeby: RunCloseby, manifests: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "config.yaml").write_text(SETTINGS)
+    flags = ("--config", tmp_path / "config.yaml", "--cluster-cidr", "10.0.0.0/8")
+
+    code, _, err = run_closeby("plan", "--manifests", manifests, *flags)
+
+    assert (code, err) == (2, "closeby: --cluster-cidr: --config is given, which holds this\n")
 
 
 def test_ipv6_addresses_are_shown_in_their_brackets(run_closeby: RunCloseby, tmp_path: Path) -> None:
