@@ -3,8 +3,8 @@
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import SystemRandom
 
@@ -16,7 +16,7 @@ from e2e.controlplane.processes import ComponentError
 from e2e.differential.generate import make_world
 from e2e.differential.report import describe, write_difference
 from e2e.differential.rig import run_rig
-from e2e.differential.run import Difference, Runner, run_worlds
+from e2e.differential.run import Difference, Runner
 from e2e.world.netns import NetnsError
 
 _EVERY = 25  # worlds between two lines
@@ -35,20 +35,29 @@ def differential(worlds: int, seed: int | None, folder: Path | None) -> None:
         binary = build(console)
         with _folder(folder) as where, run_rig(binary, where) as rig:
             runner = Runner(rig)
-            differences = run_worlds(runner, range(first, first + worlds), make_world, _Teller(console, runner, where))
+            differences = _judge(runner, range(first, first + worlds), _Teller(console, runner, where))
     except (BuildError, ComponentError, NetnsError, TimeoutError) as error:
         console.print(f"differential: {error}", style="red", markup=False)
         sys.exit(2)
     counts = runner.counts
     console.print(
-        f"{counts.worlds} worlds, {counts.states} states, {counts.probes} probes: {len(differences)} differences; "
+        f"{counts.worlds} worlds, {counts.states} states, {counts.probes} probes: {differences} differences; "
         f"meant to be: {dict(counts.wanted)}",
         highlight=False,
         markup=False,
     )
-    for line in counts.seen_once:
-        console.print(f"seen once, not when repeated: {line}", highlight=False, markup=False)
     sys.exit(1 if differences else 0)
+
+
+def _judge(runner: Runner, seeds: range, told: Callable[[Difference | None], None]) -> int:
+    """The number of differences that nothing explains; Ctrl-C ends the run before its last seed."""
+    differences = 0
+    with suppress(KeyboardInterrupt):
+        for seed in seeds:
+            difference = runner.judge(make_world(seed))
+            differences += difference is not None
+            told(difference)
+    return differences
 
 
 class _Teller:
@@ -59,16 +68,20 @@ class _Teller:
         self._runner = runner
         self._folder = folder
         self._began = time.monotonic()
+        self._told_once = 0
 
-    def __call__(self, seed: int, difference: Difference | None) -> None:
+    def __call__(self, difference: Difference | None) -> None:
         if difference is not None:
             made = write_difference(self._folder, difference)
             self._console.print(f"{describe(difference)}  {made}", markup=False, highlight=False)
         counts = self._runner.counts
+        for line in counts.seen_once[self._told_once :]:
+            self._console.print(f"seen once, not when its world was repeated: {line}", markup=False, highlight=False)
+        self._told_once = len(counts.seen_once)
         if counts.worlds % _EVERY == 0:
             took_s = time.monotonic() - self._began
             self._console.print(
-                f"{counts.worlds} worlds (to seed {seed}), {counts.probes} probes, {took_s:.0f} s, "
+                f"{counts.worlds} worlds, {counts.probes} probes, {took_s:.0f} s, "
                 f"of that {counts.apply_s:.0f} s until both are in sync, {counts.probe_s:.0f} s of probing",
                 highlight=False,
             )

@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from random import Random
 
 import msgspec
@@ -104,16 +103,3 @@ class Runner:
             self._applier.apply(state)
         again = confirm(self._rig, [probe])
         return next((found for found in again if find_wanted(world.states[-1], found) is None), None)
-
-
-def run_worlds(
-    runner: Runner, seeds: range, make: Callable[[int], World], told: Callable[[int, Difference | None], None]
-) -> list[Difference]:
-    """Every unexplained difference; `told` hears of each seed that is done."""
-    differences = []
-    for seed in seeds:
-        difference = runner.judge(make(seed))
-        if difference is not None:
-            differences.append(difference)
-        told(seed, difference)
-    return differences

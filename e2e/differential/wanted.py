@@ -10,6 +10,7 @@ from typing import NamedTuple
 from e2e.differential.judge import Disagreement
 from e2e.differential.model import EndpointSpec, ServiceSpec, State
 from e2e.differential.places import LOCAL_PODS, POD_IPS
+from e2e.differential.targets import Target
 
 
 class Wanted(NamedTuple):
@@ -29,13 +30,10 @@ def find_wanted(state: State, found: Disagreement) -> Wanted | None:
 
 
 def _prefers_without_hints(service: ServiceSpec, found: Disagreement) -> bool:
-    """Some port of the family has no hint, and closeby chose among kube-proxy's endpoints."""
-    endpoints = _endpoints(service, ipv6=":" in found.probe.target.ip)
-    return (
-        service.distribution is not None
-        and not all(one.for_zones or one.for_nodes for one in endpoints)
-        and found.closeby <= found.peer
-    )
+    """No endpoint of the port has a hint, and closeby chose among kube-proxy's endpoints."""
+    endpoints = _endpoints(service, found.probe.target)
+    hinted = any(one.for_zones or one.for_nodes for one in endpoints)
+    return service.distribution is not None and not hinted and found.closeby <= found.peer
 
 
 def _reaches_itself_without_node(service: ServiceSpec, found: Disagreement) -> bool:
@@ -43,7 +41,7 @@ def _reaches_itself_without_node(service: ServiceSpec, found: Disagreement) -> b
     if found.probe.client not in LOCAL_PODS:
         return False
     own = POD_IPS[LOCAL_PODS.index(found.probe.client)]
-    here = [one for one in _endpoints(service, ipv6=":" in found.probe.target.ip) if one.ip in own]
+    here = [one for one in _endpoints(service, found.probe.target) if one.ip in own]
     if not any(one.node is None for one in here):
         return False
     if service.sticky:  # each side's chance may have bound the pod to itself or to another
@@ -56,8 +54,19 @@ def _loses_refusals(_service: ServiceSpec, found: Disagreement) -> bool:
     return found.closeby == {"refused"} and found.peer == {"refused", "timed-out"}
 
 
-def _endpoints(service: ServiceSpec, *, ipv6: bool) -> list[EndpointSpec]:
-    return [one for piece in service.slices if piece.is_ipv6 is ipv6 for one in piece.endpoints]
+def _endpoints(service: ServiceSpec, target: Target) -> list[EndpointSpec]:
+    """Those behind the target; of two with one address the one that doesn't terminate."""
+    names = {p.name for p in service.ports if p.protocol == target.protocol and target.port in {p.port, p.node_port}}
+    found: dict[str, EndpointSpec] = {}
+    for piece in service.slices:
+        if piece.is_ipv6 is not (":" in target.ip):
+            continue
+        if not any(p.name in names and p.protocol == target.protocol and p.port is not None for p in piece.ports):
+            continue
+        for one in piece.endpoints:
+            if one.ip not in found or not one.terminating:
+                found[one.ip] = one
+    return list(found.values())
 
 
 WANTED = (

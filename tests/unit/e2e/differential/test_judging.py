@@ -55,6 +55,7 @@ def differ(
 
 
 NEAR, FAR = EndpointSpec("10.244.3.130", zone="za"), EndpointSpec("10.244.3.131", zone="zb")
+HINTED = EndpointSpec("10.244.3.131", zone="zb", for_zones=("zb",))
 ITSELF = EndpointSpec("10.244.1.2")
 FROM_NEAR, FROM_FAR = "10.244.3.130 8080 10.244.1.2", "10.244.3.131 8080 10.244.1.2"
 
@@ -63,6 +64,7 @@ def test_a_preference_without_hints_may_choose_fewer() -> None:
     assert differ([NEAR, FAR], {FROM_NEAR}, {FROM_NEAR, FROM_FAR}, distribution="PreferClose")
     assert not differ([NEAR, FAR], {FROM_NEAR}, {FROM_NEAR, FROM_FAR})
     assert not differ([NEAR, FAR], {FROM_NEAR, FROM_FAR}, {FROM_NEAR}, distribution="PreferClose")
+    assert not differ([NEAR, HINTED], {FROM_NEAR}, {FROM_NEAR, FROM_FAR}, distribution="PreferClose")
 
 
 def test_a_pod_may_meet_itself_if_its_endpoint_names_no_node() -> None:
