@@ -46,9 +46,7 @@ class ServicePortReport(msgspec.Struct, frozen=True):
     frontends: tuple[FrontendReport, ...]
     left_out: tuple[LeftOutReport, ...]
     same_node: str  # the DaemonSet rule's answer
-    affinity: int | None = (
-        None  # seconds that a client stays with its endpoint after its last connection; null: it doesn't
-    )
+    affinity: int | None = None  # seconds that a client stays with its endpoint after its last use; null: off
 
 
 class SkippedReport(msgspec.Struct, frozen=True):

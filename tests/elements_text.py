@@ -18,7 +18,9 @@ OF_THE_NODE = frozenset(
         SetName.CLUSTER_IP_INTERFACES,
     }
 )
-OF_AFFINITY = frozenset(name for name in SetName if "affinit" in name or "bound" in name)
+OF_AFFINITY = frozenset(
+    name for name in SetName if any(word in name for word in ("affinit", "bound", "record", "forget"))
+)
 
 
 def show_elements(elements: Mapping[SetId, Mapping[bytes, bytes]], *, of_the_node: bool = False) -> set[str]:

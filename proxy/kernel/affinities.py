@@ -19,7 +19,6 @@ from proxy.kernel.change import Change, MapChange
 from proxy.kernel.expressions import (
     ACCEPT,
     DROP,
-    JUMP,
     dnat_by_map,
     load_destination,
     load_port,
@@ -33,6 +32,7 @@ from proxy.kernel.picks import CHAIN_NAME, CHAIN_TABLE, RULE_CHAIN, RULE_TABLE
 from proxy.kernel.ruleset import LAYOUTS, TABLE, Data, SetId, address_bytes
 
 _TIMEOUT = 11  # NFTA_SET_TIMEOUT, milliseconds in 8 bytes
+_SIZE = 9  # NFTA_SET_DESC
 _CHAINS = ("sticky", "record", "forget")
 _UPDATE, _DELETE = 1, 2  # NFT_DYNSET_OP_*
 _OWN_NAME = re.compile(r"(?:affinity|sticky|record|forget)_([0-9a-f]{16})\Z")
@@ -99,8 +99,8 @@ def plan_new_affinities(change: Change, base: Base) -> Iterator[Message]:
         for key, data in part.add.items():
             affinity = parse_affinity(data)
             tables = _render(base, set_id.family, affinity.protocol, key.decode())
-            sets = tuple(_with_timeout(one, affinity.timeout_s) for one in tables.sets)
             kept = key in part.delete
+            sets = tuple(_with_timeout(one, affinity.timeout_s, sized=kept) for one in tables.sets)
             chains, rules = ((), ()) if kept else (tables.chains, tables.rules)
             yield from plan_parts(set_id.family, Tables(chains, sets, rules))
 
@@ -134,8 +134,7 @@ def _render(base: Base, family: Family, protocol: Protocol, name: str) -> Tables
         (sticky, match_protocol(protocol) + load_source(family, 1) + dnat_by_map(family, bindings)),
         # An update never changes where a binding leads, it only starts its time again.
         (record, _write_binding(family, protocol, bindings, _UPDATE) + verdict(ACCEPT)),
-        # After DNAT: the jump comes back only if the endpoint isn't one of the frontend's now.
-        (forget, verdict(JUMP, "bound_endpoint")),
+        # After DNAT, where a binding led to an endpoint that isn't one of the frontend's now.
         (forget, _write_binding(family, protocol, bindings, _DELETE)),
         (forget, verdict(DROP)),
     )
@@ -157,9 +156,14 @@ def _write_binding(family: Family, protocol: Protocol, bindings: str, operation:
     return match_protocol(protocol) + loads + pack_expression("dynset", *write)
 
 
-def _with_timeout(one: Named, timeout_s: int) -> Named:
+def _with_timeout(one: Named, timeout_s: int, *, sized: bool) -> Named:
+    """The map with that time-out. A size at its making would be room at once, 1 MB each for 65,535 clients.
+
+    Without one the map grows as it fills, up to the 65,535 that the kernel gives a map that packets write (Linux 6.18).
+    """
     found = parse_attributes(one.attributes) | {_TIMEOUT: (timeout_s * 1000).to_bytes(8)}
-    return Named(one.name, b"".join(pack_attribute(kind, value) for kind, value in sorted(found.items())))
+    kept = sorted((kind, value) for kind, value in found.items() if sized or kind != _SIZE)
+    return Named(one.name, b"".join(pack_attribute(kind, value) for kind, value in kept))
 
 
 def _split(tables: Tables) -> tuple[Tables, dict[str, Tables]]:

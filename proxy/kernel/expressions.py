@@ -6,7 +6,7 @@ from proxy.kernel.batch import FAMILY_NUMBERS
 from proxy.kernel.ruleset import address_bytes
 
 PROTOCOL_NUMBERS = {Protocol.TCP: 6, Protocol.UDP: 17, Protocol.SCTP: 132}  # IANA protocol numbers
-JUMP, DROP, ACCEPT = -3, 0, 1  # NFT_JUMP, NF_DROP, NF_ACCEPT
+DROP, ACCEPT = 0, 1  # NF_DROP, NF_ACCEPT
 
 _ELEMENT = 1  # NFTA_LIST_ELEM
 _NAME, _DATA = 1, 2  # NFTA_EXPR_*
@@ -75,10 +75,10 @@ def dnat_by_map(family: Family, endpoints: str) -> bytes:
     )
 
 
-def verdict(code: int, chain: str = "") -> bytes:
-    """`accept`, `drop`, `jump CHAIN`."""
-    parts = [pack_attribute(1, code.to_bytes(4, signed=True)), *([pack_name(2, chain)] if chain else [])]
-    return pack_expression("immediate", pack_u32(1, _VERDICT_REGISTER), pack_nest(2, pack_nest(2, *parts)))
+def verdict(code: int) -> bytes:
+    """`accept` or `drop`."""
+    data = pack_nest(2, pack_nest(2, pack_u32(1, code)))
+    return pack_expression("immediate", pack_u32(1, _VERDICT_REGISTER), data)
 
 
 def pack_expression(name: str, *data: bytes) -> bytes:

@@ -47,8 +47,10 @@ class SetName(StrEnum):
     AFFINITY_NODE_PORTS = "affinity_node_ports"
     LOCAL_SOURCE_AFFINITY_PORTS = "local_source_affinity_ports"
     LOCAL_SOURCE_AFFINITY_NODE_PORTS = "local_source_affinity_node_ports"
-    BOUND_PORTS = "bound_ports"
-    BOUND_NODE_PORTS = "bound_node_ports"
+    RECORD_PORTS = "record_ports"
+    RECORD_NODE_PORTS = "record_node_ports"
+    FORGET_PORTS = "forget_ports"
+    FORGET_NODE_PORTS = "forget_node_ports"
     BOUND_ENDPOINTS = "bound_endpoints"
     NODE_PORT_BOUND_ENDPOINTS = "node_port_bound_endpoints"
     LOCAL_SOURCE_BOUND_ENDPOINTS = "local_source_bound_endpoints"
@@ -126,12 +128,14 @@ LAYOUTS: Mapping[SetName, Layout] = MappingProxyType(
         SetName.AFFINITY_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT, counter=True),
         SetName.LOCAL_SOURCE_AFFINITY_PORTS: Layout(_VIP, Data.VERDICT, counter=True),
         SetName.LOCAL_SOURCE_AFFINITY_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT, counter=True),
-        SetName.BOUND_PORTS: Layout(_VIP, Data.VERDICT),
-        SetName.BOUND_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT),
-        SetName.BOUND_ENDPOINTS: Layout((*_VIP, *_TARGET), Data.VERDICT),
-        SetName.NODE_PORT_BOUND_ENDPOINTS: Layout((*_NODE_PORT, *_TARGET), Data.VERDICT),
-        SetName.LOCAL_SOURCE_BOUND_ENDPOINTS: Layout((*_VIP, *_TARGET), Data.VERDICT),
-        SetName.LOCAL_SOURCE_NODE_PORT_BOUND_ENDPOINTS: Layout((*_NODE_PORT, *_TARGET), Data.VERDICT),
+        SetName.RECORD_PORTS: Layout(_VIP, Data.VERDICT),
+        SetName.RECORD_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT),
+        SetName.FORGET_PORTS: Layout(_VIP, Data.VERDICT),
+        SetName.FORGET_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT),
+        SetName.BOUND_ENDPOINTS: Layout((*_VIP, *_TARGET)),
+        SetName.NODE_PORT_BOUND_ENDPOINTS: Layout((*_NODE_PORT, *_TARGET)),
+        SetName.LOCAL_SOURCE_BOUND_ENDPOINTS: Layout((*_VIP, *_TARGET)),
+        SetName.LOCAL_SOURCE_NODE_PORT_BOUND_ENDPOINTS: Layout((*_NODE_PORT, *_TARGET)),
         SetName.AFFINITIES: Layout((), Data.OBJECTS),
     },
 )

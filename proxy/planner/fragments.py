@@ -47,7 +47,8 @@ class _Sets(NamedTuple):
     refused: SetName
     masquerade: SetName
     masquerade_host: SetName
-    bound: SetName  # with session affinity: what is looked at again after DNAT
+    record: SetName  # with session affinity, after DNAT: where a binding is recorded
+    forget: SetName  # and where one is forgotten
 
 
 _VIP_SETS = _Sets(
@@ -68,7 +69,8 @@ _VIP_SETS = _Sets(
     SetName.NO_ENDPOINT_PORTS,
     SetName.MASQUERADE_PORTS,
     SetName.HOST_MASQUERADE_PORTS,
-    SetName.BOUND_PORTS,
+    SetName.RECORD_PORTS,
+    SetName.FORGET_PORTS,
 )
 _NODE_PORT_SETS = _Sets(
     Route(
@@ -88,7 +90,8 @@ _NODE_PORT_SETS = _Sets(
     SetName.NO_ENDPOINT_NODE_PORTS,
     SetName.MASQUERADE_NODE_PORTS,
     SetName.HOST_MASQUERADE_NODE_PORTS,
-    SetName.BOUND_NODE_PORTS,
+    SetName.RECORD_NODE_PORTS,
+    SetName.FORGET_NODE_PORTS,
 )
 _SET_IDS = {family: {name: SetId(family, name) for name in SetName} for family in Family}
 _REFUSALS = {Verdict.REJECT: b"goto refuse", Verdict.DROP: b"drop"}
@@ -189,9 +192,10 @@ class _Writer:
         name = name_affinity(self.plan.service.name, port.port.name, port.port.protocol)
         self.put(port.family, SetName.AFFINITIES, name, pack_affinity(affinity))
         self.put(port.family, route.affinity, key, b"jump sticky_" + name)
-        self.put(port.family, sets.bound, key, b"goto forget_" + name)
+        self.put(port.family, sets.record, key, b"goto record_" + name)
+        self.put(port.family, sets.forget, key, b"goto forget_" + name)
         bound = self.sets.setdefault(_SET_IDS[port.family][route.bound], {})
-        bound.update((key + target, b"goto record_" + name) for target in targets)
+        bound.update((key + target, b"") for target in targets)
 
 
 def _decisions(port: PortPlan) -> tuple[Decision, Decision, Decision]:

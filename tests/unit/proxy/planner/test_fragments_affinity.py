@@ -29,9 +29,10 @@ ROWS = [
         """
         affinities: K -> TCP 60
         affinity_ports: 10.96.0.10 TCP 80 -> jump sticky_K
-        bound_ports: 10.96.0.10 TCP 80 -> goto forget_K
-        bound_endpoints: 10.96.0.10 TCP 80 10.244.0.1 8080 -> goto record_K
-        bound_endpoints: 10.96.0.10 TCP 80 10.244.1.1 8080 -> goto record_K
+        record_ports: 10.96.0.10 TCP 80 -> goto record_K
+        forget_ports: 10.96.0.10 TCP 80 -> goto forget_K
+        bound_endpoints: 10.96.0.10 TCP 80 10.244.0.1 8080
+        bound_endpoints: 10.96.0.10 TCP 80 10.244.1.1 8080
         """,
         id="a ClusterIP looks for bindings, and may bind to each of its endpoints",
     ),
@@ -44,19 +45,22 @@ ROWS = [
         affinity_ports: 10.96.0.10 TCP 80 -> jump sticky_K
         affinity_ports: 198.51.100.7 TCP 80 -> jump sticky_K
         affinity_node_ports: TCP 30080 -> jump sticky_K
-        bound_ports: 10.96.0.10 TCP 80 -> goto forget_K
-        bound_ports: 198.51.100.7 TCP 80 -> goto forget_K
-        bound_node_ports: TCP 30080 -> goto forget_K
-        bound_endpoints: 10.96.0.10 TCP 80 10.244.0.1 8080 -> goto record_K
-        bound_endpoints: 10.96.0.10 TCP 80 10.244.1.1 8080 -> goto record_K
-        bound_endpoints: 198.51.100.7 TCP 80 10.244.0.1 8080 -> goto record_K
-        node_port_bound_endpoints: TCP 30080 10.244.0.1 8080 -> goto record_K
+        record_ports: 10.96.0.10 TCP 80 -> goto record_K
+        forget_ports: 10.96.0.10 TCP 80 -> goto forget_K
+        record_ports: 198.51.100.7 TCP 80 -> goto record_K
+        forget_ports: 198.51.100.7 TCP 80 -> goto forget_K
+        record_node_ports: TCP 30080 -> goto record_K
+        forget_node_ports: TCP 30080 -> goto forget_K
+        bound_endpoints: 10.96.0.10 TCP 80 10.244.0.1 8080
+        bound_endpoints: 10.96.0.10 TCP 80 10.244.1.1 8080
+        bound_endpoints: 198.51.100.7 TCP 80 10.244.0.1 8080
+        node_port_bound_endpoints: TCP 30080 10.244.0.1 8080
         local_source_affinity_ports: 198.51.100.7 TCP 80 -> jump sticky_K
         local_source_affinity_node_ports: TCP 30080 -> jump sticky_K
-        local_source_bound_endpoints: 198.51.100.7 TCP 80 10.244.0.1 8080 -> goto record_K
-        local_source_bound_endpoints: 198.51.100.7 TCP 80 10.244.1.1 8080 -> goto record_K
-        local_source_node_port_bound_endpoints: TCP 30080 10.244.0.1 8080 -> goto record_K
-        local_source_node_port_bound_endpoints: TCP 30080 10.244.1.1 8080 -> goto record_K
+        local_source_bound_endpoints: 198.51.100.7 TCP 80 10.244.0.1 8080
+        local_source_bound_endpoints: 198.51.100.7 TCP 80 10.244.1.1 8080
+        local_source_node_port_bound_endpoints: TCP 30080 10.244.0.1 8080
+        local_source_node_port_bound_endpoints: TCP 30080 10.244.1.1 8080
         """,
         id="all frontends share one binding, and each only allows its own policy's endpoints",
     ),
