@@ -30,6 +30,7 @@ AGAIN_S = 2.0  # how long after a write the flows that it touched are compared o
 RETRY_S = 30.0  # after an error
 _REST = 4.0  # rest after a look, in its own length, so that a large table and many changes don't take a whole core
 _MOST_REST_S = 2.0  # but no longer: flows wait for their next look
+_MOST_GONE = 10_000  # frontends that are remembered while flows can't be looked at
 _REPEATS = 3  # of a look during which the kernel rebuilt its table
 
 
@@ -136,7 +137,7 @@ class Cleaner:
         took_s = time.monotonic() - began_s
         self._rest_until_s = now_s + took_s + min(_REST * took_s, _MOST_REST_S)
         if not swept:
-            self._due.append(Due(now_s + RETRY_S, None, gone))
+            self._due.append(Due(now_s + RETRY_S, None, gone if len(gone) <= _MOST_GONE else {}))
         elif full and all(one.names is not None for one in self._due):
             self._due.append(Due(now_s + FULL_S, None, {}))
 

@@ -9,7 +9,7 @@ TCP notices by itself and SCTP is left alone, as kube-proxy does.
 """
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -45,11 +45,6 @@ def is_stale(judgement: Judgement, destination: Socket, answers_from: Socket) ->
     if keep is None:
         return answers_from in judgement.gone.get(destination, _NO_SOCKETS)
     return answers_from not in keep
-
-
-def stale_flows(judgement: Judgement, flows: Iterable[tuple[Socket, Socket]]) -> Iterator[tuple[Socket, Socket]]:
-    """Those of the (destination, answers from) that are stale."""
-    return (flow for flow in flows if is_stale(judgement, *flow))
 
 
 def pack_socket(ip: IP, port: int) -> Socket:

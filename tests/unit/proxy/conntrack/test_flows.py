@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from endpointslice.snapshot import EMPTY, Snapshot
 from endpointslice.types import IP, Family, Protocol, Service, ServiceName, ServicePort, Slice, SlicePort, TrafficPolicy
-from proxy.conntrack.flows import Judgement, KeepSets, deleted_targets, is_stale, pack_socket, stale_flows
+from proxy.conntrack.flows import Judgement, KeepSets, deleted_targets, is_stale, pack_socket
 from proxy.kernel.change import Change, MapChange
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.frontends import ClaimKey
@@ -207,7 +207,7 @@ def test_what_a_change_took_out_of_the_table(set_id: SetId, prefix: bytes, key: 
 def test_what_is_nobodys_frontend_stays_and_what_a_frontend_keeps_stays(
     keep: dict[bytes, frozenset[bytes]], gone: dict[bytes, frozenset[bytes]], flows: list[tuple[bytes, bytes]]
 ) -> None:
-    stale = set(stale_flows(Judgement(keep, gone), flows))
+    stale = {flow for flow in flows if is_stale(Judgement(keep, gone), *flow)}
 
     for destination, answers_from in flows:
         if destination in keep:

@@ -4,6 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from endpointslice.types import Family
+from proxy.conntrack.flows import Judgement
+from proxy.conntrack.messages import scan_flows
 from proxy.kernel.attributes import parse_attributes, parse_name
 from proxy.kernel.base import parse_chain, parse_rule, parse_set
 from proxy.kernel.batch import Message, Type, describe, find_refusal, is_final, iter_replies, parse_error
@@ -46,6 +48,8 @@ def test_any_datagram_is_read_to_its_end(datagram: bytes, sequence: int, count: 
 
     find_refusal(replies, sequence, count)
     touches(replies, tuple(Family))
+    for family in Family:
+        scan_flows(datagram, family, Judgement({}, {}))
     for reply in replies:
         is_final(reply, sequence, count)
         parse_error(reply)
