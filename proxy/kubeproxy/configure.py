@@ -31,6 +31,7 @@ _UNSPECIFIED = {"0.0.0.0", "::"}
 _MODES = ("", "iptables", "ipvs", "nftables")
 _DETECT_MODES = tuple(Detect)
 _MAX_BIT = 31
+_EXTERNAL_IPS = "AllowServiceExternalIPs"  # kube-proxy 1.36: false serves no externalIPs
 _MAX_OOM = 1000
 
 
@@ -151,6 +152,9 @@ def check_values(config: KubeProxyConfiguration, name: Naming) -> None:
     """ConfigError for a value that its type allows and its meaning doesn't, as kube-proxy's own validation has it."""
     if parse_ip(config.bind_address) is None:
         raise ConfigError(f'{name("bindAddress")}: "{config.bind_address}" is not an IP address')
+    if config.feature_gates.get(_EXTERNAL_IPS) is False:
+        why = "closeby serves externalIPs; forbid them by the admission plugin DenyServiceExternalIPs instead"
+        raise ConfigError(f"{name('featureGates')}: {_EXTERNAL_IPS}=false: {why}")
     for path, text, allowed in (
         ("mode", config.mode, _MODES),
         ("detectLocalMode", config.detect_local_mode, _DETECT_MODES),

@@ -31,7 +31,9 @@ USED, IGNORED = Use.USED, Use.IGNORED
 FIELDS = (
     Field("apiVersion", "", "", USED, "must be kubeproxy.config.k8s.io/v1alpha1"),
     Field("kind", "", "", USED, "must be KubeProxyConfiguration"),
-    Field("featureGates", "--feature-gates", "", IGNORED, "what kube-proxy's gates switch is not optional here"),
+    Field(
+        "featureGates", "--feature-gates", "", IGNORED, "no gates here; but `AllowServiceExternalIPs=false` is refused"
+    ),
     Field("clientConnection.kubeconfig", "--kubeconfig", "in-cluster", USED, "the API server and our rights on it"),
     Field("clientConnection.acceptContentTypes", "", "", IGNORED, "closeby speaks JSON"),
     Field("clientConnection.contentType", "--kube-api-content-type", "", IGNORED, "closeby speaks JSON"),

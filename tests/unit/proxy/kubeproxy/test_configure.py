@@ -162,6 +162,11 @@ def test_a_folder_of_manifests_takes_the_place_of_the_files_kubeconfig() -> None
             "detectLocal.interfaceNamePrefix",
             id="no beginning of a device's name",
         ),
+        pytest.param(
+            FULL(feature_gates={"AllowServiceExternalIPs": False}),
+            "featureGates",
+            id="a gate that would close something",
+        ),
         pytest.param(FULL(bind_address="all"), "bindAddress", id="no address"),
         pytest.param(FULL(healthz_bind_address="all"), "healthzBindAddress", id="no server's address"),
         pytest.param(FULL(metrics_bind_address="1:2:3:x"), "metricsBindAddress", id="nor this"),
