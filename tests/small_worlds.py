@@ -47,6 +47,10 @@ contenders = st.builds(
     type=st.sampled_from(["ClusterIP", "NodePort", "LoadBalancer"]),
     external_ips=st.sampled_from([(), (IP("198.51.100.7"),), (IP("10.96.0.1"), IP("2001:db8::7"))]),
     load_balancer_ips=st.sampled_from([(), (IP("198.51.100.7"), IP("203.0.113.1"))]),
+    source_ranges=st.sampled_from(
+        [(), (CIDR("10.0.0.0/8"),), (CIDR("10.1.0.0/16"), CIDR("192.0.2.0/24"), CIDR("fd00::/8"))]
+    ),
+    affinity_timeout_s=st.sampled_from([None, None, 60, 10800]),
     internal_traffic_policy=st.sampled_from(TrafficPolicy),
     external_traffic_policy=st.sampled_from(TrafficPolicy),
     traffic_distribution=st.sampled_from([None, *TrafficDistribution]),
