@@ -55,9 +55,11 @@ def _compare(rig: Rig, probes: Sequence[Probe], patience: Patience) -> list[Disa
 def comparable(probe: Probe, fates: Fates) -> Fates:
     """What must be equal: all fates, or, where chance binds a client to an endpoint, how many there are and failures.
 
-    A failure is one word. Which source an endpoint sees depends on where it is, so that is chance, too.
+    A failure is one word. Which source an endpoint sees depends on where it is, so that is chance, too. And where a
+    policy gives two frontends two lists of endpoints, the one may bind the client anew while the other is probed.
     """
     if not probe.target.sticky:
         return fates
     answers = {fate for fate in fates if " " in fate}
-    return frozenset({*(fates - answers), f"{len(answers)} endpoints"})
+    count = len(answers) if probe.target.one_list else min(len(answers), 1)
+    return frozenset({*(fates - answers), f"{count} endpoints"})

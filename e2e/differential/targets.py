@@ -20,6 +20,7 @@ class Target(NamedTuple):
     candidates: int
     service: str  # "" for an address of none
     sticky: bool = False  # one client meets one endpoint; which one, is chance
+    one_list: bool = True  # all frontends of the Service choose among the same endpoints
 
 
 class Probe(NamedTuple):
@@ -62,13 +63,19 @@ def count_candidates(service: ServiceSpec, port: PortSpec, *, ipv6: bool) -> int
     )
 
 
+def is_one_list(service: ServiceSpec) -> bool:
+    """Whether no policy makes some of the frontends choose among other endpoints than the others."""
+    return service.internal_policy == service.external_policy == "Cluster"
+
+
 def _service_targets(service: ServiceSpec) -> Iterator[Target]:
     vips = (*service.cluster_ips, *(one.ip for one in service.balancer_ips), *service.external_ips)
     used = {(port.protocol, port.port) for port in service.ports}
+    one_list = is_one_list(service)
     for port in service.ports:
         for ip in vips:
             candidates = count_candidates(service, port, ipv6=":" in ip)
-            yield Target(port.protocol, ip, port.port, candidates, service.name, service.sticky)
+            yield Target(port.protocol, ip, port.port, candidates, service.name, service.sticky, one_list)
             other = _OTHER[port.protocol]
             if (other, port.port) not in used:
                 yield Target(other, ip, port.port, 0, service.name)
@@ -80,9 +87,10 @@ def _service_targets(service: ServiceSpec) -> Iterator[Target]:
 
 def _node_port_targets(service: ServiceSpec, port: PortSpec) -> Iterator[Target]:
     """The NodePort at the node's address, at one that it hasn't in its Node object, and at a ClusterIP."""
+    one_list = is_one_list(service)
     for ip in NODE_IPS:
         candidates = count_candidates(service, port, ipv6=":" in ip)
-        yield Target(port.protocol, ip, port.node_port, candidates, service.name, service.sticky)
+        yield Target(port.protocol, ip, port.node_port, candidates, service.name, service.sticky, one_list)
     for ip in (*GATEWAY_IPS, service.cluster_ips[0]):
         yield Target(port.protocol, ip, port.node_port, 0, service.name)
 

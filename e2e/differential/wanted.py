@@ -50,6 +50,11 @@ def _reaches_itself_without_node(service: ServiceSpec, found: Disagreement) -> b
     return bool(itself) and found.peer - {"timed-out"} <= found.closeby - itself
 
 
+def _forgets_a_binding(service: ServiceSpec, found: Disagreement) -> bool:
+    answers = found.closeby - {"timed-out"}
+    return service.sticky and bool(answers) and answers != found.closeby and "timed-out" not in found.peer
+
+
 def _loses_refusals(_service: ServiceSpec, found: Disagreement) -> bool:
     return found.closeby == {"refused"} and found.peer == {"refused", "timed-out"}
 
@@ -80,6 +85,12 @@ WANTED = (
         "closeby masquerades for every endpoint that a pod could be; kube-proxy only for those that name its node, so "
         "that a pod can't reach itself through a hand-written slice",
         _reaches_itself_without_node,
+    ),
+    Wanted(
+        "a binding that went stale",
+        "where affinity names an endpoint that isn't in the list any more, closeby drops that one packet and forgets: "
+        "the next try, or the second SYN, is served",
+        _forgets_a_binding,
     ),
     Wanted(
         "refusals that arrive",

@@ -43,12 +43,19 @@ def test_a_target_ends_when_its_fate_is_sure(fates: dict[str, int], open_tries: 
 
 
 def differ(
-    endpoints: list[EndpointSpec], closeby: set[str], peer: set[str], *, distribution: str | None = None
+    endpoints: list[EndpointSpec],
+    closeby: set[str],
+    peer: set[str],
+    *,
+    distribution: str | None = None,
+    sticky: bool = False,
 ) -> str | None:
     """The name of what explains the fates that pod-a met at the Service."""
     piece = SliceSpec("v4-0", is_ipv6=False, ports=(SlicePortSpec("", "TCP", 8080),), endpoints=tuple(endpoints))
     port = PortSpec("", "TCP", 80)
-    service = ServiceSpec("web", "ClusterIP", ("10.96.1.1",), (port,), (piece,), distribution=distribution)
+    service = ServiceSpec(
+        "web", "ClusterIP", ("10.96.1.1",), (port,), (piece,), distribution=distribution, sticky=sticky
+    )
     probe = Probe("pod-a", ProbeTarget("TCP", "10.96.1.1", 80, len(endpoints), "web"))
     wanted = find_wanted(State("za", (service,)), Disagreement(probe, frozenset(closeby), frozenset(peer)))
     return wanted.name if wanted else None
@@ -91,6 +98,20 @@ def test_only_kube_proxy_may_lose_refusals() -> None:
     ],
 )
 def test_what_must_be_equal(*, sticky: bool, fates: set[str], compared: set[str]) -> None:
-    probe = Probe("pod-a", ProbeTarget("TCP", "10.96.1.1", 80, 2, "web", sticky))
+    probe = Probe("pod-a", ProbeTarget("TCP", "10.96.1.1", 80, 2, "web", sticky=sticky))
 
     assert comparable(probe, frozenset(fates)) == compared
+
+
+def test_where_frontends_have_lists_of_their_own_a_client_may_be_bound_anew() -> None:
+    probe = Probe("pod-a", ProbeTarget("TCP", "10.96.1.1", 80, 2, "web", sticky=True, one_list=False))
+
+    assert comparable(probe, frozenset({FROM_NEAR, FROM_FAR})) == comparable(probe, frozenset({FROM_FAR}))
+    assert comparable(probe, frozenset({FROM_NEAR})) != comparable(probe, frozenset({"timed-out"}))
+
+
+def test_only_affinity_may_cost_a_packet() -> None:
+    assert differ([NEAR], {FROM_NEAR, "timed-out"}, {FROM_NEAR}, sticky=True)
+    assert not differ([NEAR], {FROM_NEAR, "timed-out"}, {FROM_NEAR})
+    assert not differ([NEAR], {"timed-out"}, {FROM_NEAR}, sticky=True)
+    assert not differ([NEAR, FAR], {FROM_NEAR, FROM_FAR}, {FROM_NEAR}, sticky=True)
