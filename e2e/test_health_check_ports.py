@@ -34,12 +34,12 @@ def ask(cluster: Cluster, node: str, port: int, family: str = "ipv4") -> Answer:
     address = getattr(cluster.world.host(node), family)
 
     def get() -> Answer:
-        connection = http.client.HTTPConnection(address, port, timeout=5.0)
+        connection = http.client.HTTPConnection(address, port, timeout=10.0)
         try:
             connection.request("GET", "/")
             response = connection.getresponse()
             said: dict[str, Any] = json.loads(response.read())
-        except ConnectionRefusedError:
+        except (ConnectionRefusedError, ConnectionResetError):  # closed, or while we asked
             return Answer(0)
         finally:
             connection.close()
@@ -54,6 +54,7 @@ def await_answers(cluster: Cluster, port: int, expected: dict[str, Answer]) -> N
             wait_for(
                 lambda node=node, answer=answer, family=family: ask(cluster, node, port, family) == answer,  # type: ignore[misc]
                 f"{node} says {answer} over {family}",
+                timeout_s=40.0,  # as for traffic: the machine may be busy with other tests
             )
 
 
