@@ -49,3 +49,40 @@ def test_kubeadms_file_serves_and_a_change_of_it_ends_the_process_to_be_started_
     daemon.await_ready()
     cluster.await_served(target(web), every_client(*SERVING))
     daemon.stop()
+
+
+@pytest.mark.parametrize(
+    ("edit", "kept"),
+    [
+        pytest.param(("", ""), True, id="ClusterCIDR"),
+        pytest.param(('detectLocalMode: ""', "detectLocalMode: NodeCIDR"), True, id="NodeCIDR"),
+        pytest.param(
+            (
+                'interfaceNamePrefix: ""\ndetectLocalMode: ""',
+                "interfaceNamePrefix: pod-\ndetectLocalMode: InterfaceNamePrefix",
+            ),
+            True,
+            id="InterfaceNamePrefix",
+        ),
+        pytest.param(("masqueradeAll: false", "masqueradeAll: true"), False, id="masqueradeAll"),
+    ],
+)
+def test_the_file_says_whose_pods_keep_their_address(
+    cluster: Cluster, space: Space, file: Path, edit: tuple[str, str], kept: object
+) -> None:
+    assert edit[0] in file.read_text()
+    file.write_text(file.read_text().replace(*edit, 1))
+    daemon = cluster.daemons[NODE]
+    daemon.stop()
+    daemon.start("--config", str(file))
+    daemon.await_ready()
+    (server,) = space.add_pods("web", ["south-1"])
+    web = space.add_service("web")
+    client = f"client-{NODE}"
+
+    for ip in web["spec"]["clusterIPs"]:
+        cluster.await_served(target(web, ip=ip), {client: {"south-1"}}, tries=3)
+        own = cluster.world.host(client)
+        seen = set(cluster.ask(client, target(web, ip=ip)).seen)
+        assert (seen == {(server, own.ipv6 if ":" in ip else own.ipv4)}) is kept
+    daemon.stop()
