@@ -1,10 +1,8 @@
 """A node whose tables follow objects, by the planner and the kernel's writer, without a daemon."""
 
-from collections.abc import Iterable
-
 from e2e.world.netns import run_in
 from endpointslice.snapshot import EMPTY, Changed, Snapshot, apply_events
-from endpointslice.types import CIDR, IP, NodeName, Object
+from endpointslice.types import IP, Object
 from proxy.kernel.change import Change
 from proxy.kernel.netlink import NftKernel
 from proxy.planner.planner import NOTHING, Moment, Planner
@@ -15,9 +13,9 @@ from tests.strategies import kind_of
 class PlannedNode:
     """Writes what it is told of into the tables of a node's namespace."""
 
-    def __init__(self, netns: str, node: str, pods: Iterable[str]) -> None:
+    def __init__(self, netns: str, settings: Settings) -> None:
         self._netns = netns
-        self._settings = Settings(NodeName(node), cluster_cidrs=tuple(map(CIDR, pods)))
+        self._settings = settings
         self._snapshot: Snapshot = EMPTY
         self._planner = Planner(self._settings)
         self.kernel = run_in(netns, NftKernel)

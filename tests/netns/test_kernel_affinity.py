@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import product
 
 import pytest
@@ -11,6 +12,7 @@ from e2e.world.clients import Target, probe
 from e2e.world.cluster import World
 from e2e.world.hosts import CLUSTER_CIDRS, NodeSpec, PodSpec
 from endpointslice.types import (
+    CIDR,
     IP,
     Family,
     Node,
@@ -24,6 +26,7 @@ from endpointslice.types import (
 )
 from proxy.kernel.affinities import name_affinity
 from proxy.kernel.change import Change
+from proxy.planner.settings import Detect, Settings
 from tests.builders import a_slice, service, slice_endpoint
 from tests.netns.kernel_space import Space
 from tests.netns.planned import PlannedNode
@@ -37,6 +40,8 @@ PORTS = (ServicePort("http", Protocol.TCP, 80, 30080), ServicePort("dns", Protoc
 CLUSTER_IPS = (IP("10.96.1.1"), IP("fd00:96:1::1"))
 VIPS = (IP("10.96.2.1"), IP("fd00:96:2::1"))
 TRIES = 12
+BY_ADDRESS = Settings(NodeName("north-1"), tuple(map(CIDR, CLUSTER_CIDRS)))
+BY_INTERFACE = Settings(NodeName("north-1"), detect=Detect.INTERFACE_NAME_PREFIX, interface="pod")
 
 
 def sticky(**fields: object) -> Service:
@@ -50,11 +55,14 @@ def sticky(**fields: object) -> Service:
 class Rig:
     """Two nodes; the tables are north-1's, and everyone's packets to Services go through it."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, settings: Settings) -> None:
         self.world = world
         self.host = world.host("north-1")
-        self.node = PlannedNode(self.host.netns, "north-1", CLUSTER_CIDRS)
+        self.node = PlannedNode(self.host.netns, settings)
         self.node.put(Node(NodeName("north-1"), addresses=(IP(self.host.ipv4), IP(self.host.ipv6))))
+
+    def close(self) -> None:
+        self.node.close()
 
     def slices(self, *servers: str) -> list[Slice]:
         """These servers behind the Service, in both families."""
@@ -106,10 +114,9 @@ def world() -> Iterator[World]:
 @pytest.fixture
 def rig(world: World) -> Iterator[Rig]:
     """The Service with all servers and a long time-out."""
-    opened = Rig(world)
-    opened.put(sticky(), *SERVERS)
-    yield opened
-    opened.node.close()
+    with closing(Rig(world, BY_ADDRESS)) as opened:
+        opened.put(sticky(), *SERVERS)
+        yield opened
 
 
 @pytest.mark.parametrize("family", Family)
@@ -195,18 +202,21 @@ def test_a_restart_writes_nothing_and_leaves_bindings(rig: Rig) -> None:
     assert bound == {protocol: rig.bound_to("outside", rig.targets(protocol, Family.IPV6)[0]) for protocol in bound}
 
 
-def test_under_policy_local_only_this_nodes_own_clients_are_bound_to_other_nodes_servers(rig: Rig) -> None:
-    local = TrafficPolicy.LOCAL
-    vip, node_port = rig.targets("tcp", Family.IPV4)[1:]
-    rig.put(sticky(), "web-s")
-    assert rig.bound_to("outside", vip) == rig.bound_to("client-n", vip) == "web-s"
+@pytest.mark.parametrize("settings", [BY_ADDRESS, BY_INTERFACE], ids=["told by address", "told by interface"])
+def test_under_policy_local_only_this_nodes_own_clients_are_bound_to_other_nodes_servers(
+    world: World, settings: Settings
+) -> None:
+    with closing(Rig(world, settings)) as rig:
+        vip, node_port = rig.targets("tcp", Family.IPV4)[1:]
+        rig.put(sticky(), "web-s")
+        assert rig.bound_to("outside", vip) == rig.bound_to("client-n", vip) == "web-s"
 
-    rig.put(sticky(external_traffic_policy=local), *SERVERS)
+        rig.put(sticky(external_traffic_policy=TrafficPolicy.LOCAL), *SERVERS)
 
-    assert rig.bound_to("client-n", vip) == rig.bound_to("client-n", node_port) == "web-s"
-    here = rig.bound_to("outside", vip)
-    assert here in {"web-n", "web-m"}
-    assert rig.bound_to("outside", node_port) == here
+        assert rig.bound_to("client-n", vip) == rig.bound_to("client-n", node_port) == "web-s"
+        here = rig.bound_to("outside", vip)
+        assert here in {"web-n", "web-m"}
+        assert rig.bound_to("outside", node_port) == here
 
 
 def test_a_service_that_goes_leaves_nothing_of_it(rig: Rig) -> None:

@@ -9,6 +9,7 @@ from e2e.world.cluster import World
 from e2e.world.hosts import CLUSTER_CIDRS, NodeSpec, PodSpec
 from e2e.world.netns import run_ip
 from endpointslice.types import CIDR, IP, Family, Node, NodeName, Protocol, Service, ServicePort, SlicePort
+from proxy.planner.settings import Settings
 from tests.builders import a_slice, service, slice_endpoint
 from tests.netns.planned import PlannedNode
 
@@ -40,7 +41,7 @@ class Rig:
     def __init__(self, world: World) -> None:
         self.world = world
         self.host = world.host("north-1")
-        self.node = PlannedNode(self.host.netns, "north-1", CLUSTER_CIDRS)
+        self.node = PlannedNode(self.host.netns, Settings(NodeName("north-1"), tuple(map(CIDR, CLUSTER_CIDRS))))
         self.node.put(Node(NodeName("north-1"), addresses=(IP(self.host.ipv4), IP(self.host.ipv6))))
 
     def put(self, *ranges: str) -> None:
