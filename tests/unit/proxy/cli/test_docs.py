@@ -1,4 +1,4 @@
-"""The documents' examples, run."""
+"""The documents' examples, run; and their links."""
 
 import json
 import re
@@ -11,6 +11,7 @@ from proxy.report import PlanReport
 from tests.unit.proxy.cli.conftest import RunCloseby
 
 ROOT = Path(__file__).parents[4]
+PAGES = sorted(page for folder in (".", "docs", "proxy/kernel") for page in (ROOT / folder).glob("*.md"))
 
 
 def find_block(page: str, language: str) -> str:
@@ -46,3 +47,10 @@ def test_the_plan_shown_has_the_fields_of_a_plan() -> None:
     (service,), (written,) = shown["services"], report["services"]
     assert service.keys() == written.keys()
     assert service["frontends"][0].keys() == written["frontends"][0].keys()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
