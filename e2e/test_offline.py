@@ -77,6 +77,7 @@ def test_the_plan_is_what_the_packets_do(cluster: Cluster, space: Space) -> None
         "reason": "daemon-set-on-node",
         "source": "kept",
         "family": "IPv4",
+        "source_ranges": [],
     }
     assert by_kind["ClusterIP", "outside"]["source"] == "masqueraded"
     assert by_kind["NodePort", "any"]["ip"] is None
