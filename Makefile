@@ -30,7 +30,7 @@ lint: $(READY) ## ruff, mypy --strict, import-linter, codespell
 	@.venv/bin/lint-imports
 	@.venv/bin/codespell
 
-unit: $(READY) ## Pure tests, in seconds, without root
+unit: $(READY) ## Pure tests, in about a minute, without root
 	@$(PYTHON) -m pytest tests/unit
 
 netns: $(READY) ## Tests against this kernel, in network namespaces

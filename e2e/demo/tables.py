@@ -14,17 +14,10 @@ from e2e.demo.promises import Promise
 from e2e.demo.visits import Visit
 from e2e.world.clients import Outcome, Tally
 from e2e.world.hosts import Node, Pod
+from proxy.cli.show import TIER_STYLES
 
 Moved = tuple[Visit, tuple[Promise, Promise], Change]  # a stream, the plans before and after, and how it went over
 
-_TIERS = {
-    "same-node": "green",
-    "local-policy": "green",
-    "same-zone": "cyan",
-    "cluster": "yellow",
-    "draining": "magenta",
-    "none": "red",
-}
 _SHOWN_COMPLAINTS = 5
 _ENDS = {"refused": "refused", "timed-out": "no answer", "unreachable": "unreachable", "broken": "broken off"}
 
@@ -123,7 +116,7 @@ def show_result(promises: int, broken: int, connections: int, took_s: float, cha
 def _show_promise(promise: Promise, *, with_reason: bool = False) -> str:
     word = {"reject": "refused", "drop": "dropped"}.get(promise.verdict, promise.tier)
     reason = f" [dim]{promise.reason}[/]" if with_reason else ""
-    return f"[{_TIERS.get(promise.tier, 'white')}]{word}[/]{reason}"
+    return f"[{TIER_STYLES.get(promise.tier, 'white')}]{word}[/]{reason}"
 
 
 def _show_answers(tallies: Iterable[Tally]) -> str:
