@@ -58,7 +58,7 @@ def test_an_interrupted_benchmark_leaves_nothing(controlplane_binary: Path, tmp_
     wait_for((tmp_path / "20x3" / "logs" / "closeby.log").exists, "closeby was started", timeout_s=40)
 
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
 
     assert process.returncode != 0
     assert list_namespaces(f"closeby-bench-{process.pid}-") == []
@@ -88,7 +88,7 @@ def processes_of(folder: Path) -> list[int]:
 )
 def test_a_scale_that_cannot_be_is_told(flags: list[str], complaint: str) -> None:
     process = start_bench(*flags)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=60)
 
     assert process.returncode == 2
     assert complaint in " ".join(said.split())

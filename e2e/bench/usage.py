@@ -32,7 +32,8 @@ class MemoryWatch:
         self._pid = pid
         self._peak_kb = 0
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="memory-watch")
+        # A Ctrl-C just after the start leaves nobody to end it: it must not keep the interpreter from ending.
+        self._thread = threading.Thread(target=self._run, name="memory-watch", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

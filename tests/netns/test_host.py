@@ -11,7 +11,7 @@ from tests.netns.kernel_space import Space
 
 pytestmark = pytest.mark.netns
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 V4, V6 = IP("192.0.2.1"), IP("2001:db8::1")
 
 

@@ -45,7 +45,7 @@ def told() -> Iterator[Told]:
 
 
 def get(told: Told, path: str, host: str = "127.0.0.1") -> Answer:
-    connection = http.client.HTTPConnection(host, told.server.server_address[1], timeout=10)
+    connection = http.client.HTTPConnection(host, told.server.server_address[1], timeout=60)
     try:
         connection.request("GET", path)
         response = connection.getresponse()

@@ -31,7 +31,7 @@ def port() -> Iterator[int]:
     ],
 )
 def test_pages(port: int, path: str, code: int, content: bytes) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path)
     response = connection.getresponse()
     body = response.read()

@@ -54,4 +54,4 @@ def test_cidrs_that_do_not_come_end_it_too() -> None:
 
     PodCIDRGuard(N1, said.put, wait_s=0.01).start()
 
-    assert said.get(timeout=10) == "the Node n1 has no podCIDRs after 0 s, which detect mode NodeCIDR needs"
+    assert said.get(timeout=60) == "the Node n1 has no podCIDRs after 0 s, which detect mode NodeCIDR needs"

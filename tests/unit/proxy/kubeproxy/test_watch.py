@@ -29,7 +29,7 @@ def test_a_swapped_link_is_a_change(linked: Path) -> None:
     (linked.parent / "next").rename(linked.parent / "data")
     watch.start()
 
-    assert said.get(timeout=10) == f"--config: {linked} changed; start again to take it in"
+    assert said.get(timeout=60) == f"--config: {linked} changed; start again to take it in"
 
 
 def test_the_same_content_written_again_is_none(linked: Path) -> None:
