@@ -82,11 +82,13 @@ def test_a_daemon_that_starts_without_the_api_server_keeps_the_rules_it_finds(cl
     wait_for(lambda: node.events("watch_lost"), "it says that the API server is away")
     assert node.http(HEALTHZ_PORT, "/readyz")[0] == 503
     assert node.http(HEALTHZ_PORT, "/healthz")[0] == 200
+    assert node.metric("closeby_source_connected") == 0
     cluster.await_served(web, SERVED)
 
     cluster.end_outage()
     space.add_pods("web", ["east-1"])
     node.await_ready()
+    wait_for(lambda: node.metric("closeby_source_connected", kind="Service") == 1, "Services are watched again")
     cluster.await_served(web, every_client("north-1", "south-1", "east-1"))
     assert node.events("table_installed") == []
 

@@ -26,7 +26,7 @@ from proxy.kernel.monitor import Monitor, Seen
 from proxy.kernel.netlink import NftKernel, host_families
 from proxy.kernel.ruleset import SetId
 from proxy.messages import Events, ForeignChange, HostAddresses, Stop
-from proxy.metrics import COUNTED_SETS, KernelCollector
+from proxy.metrics import COUNTED_SETS, KernelCollector, SourceCollector
 from proxy.metrics_server import serve_metrics
 from proxy.node_guard import NodeGuard
 from proxy.notices import Notice, Tell, tell_nobody
@@ -146,6 +146,7 @@ class Daemon:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus-client leaves it so
         metrics.BUILD.info({"version": VERSION})
         REGISTRY.register(KernelCollector(lambda: self._loop.published, _count))
+        REGISTRY.register(SourceCollector(self._source.status))
         binder = Binder(self._tell, hard_fail=config.bind_address_hard_fail)
         binder.start(
             ServerSpec(

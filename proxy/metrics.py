@@ -14,11 +14,12 @@ from prometheus_client.registry import Collector
 
 from endpointslice.snapshot import Snapshot
 from endpointslice.topology import Tier
-from endpointslice.types import Family
+from endpointslice.types import Family, Kind
 from proxy.kernel.change import Counters
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.fragments import Label, Labels
 from proxy.planner.totals import NoLocal, PolicyKind
+from proxy.sources import KindStatus
 
 _SYNC_BUCKETS = tuple(0.001 * 2**step for step in range(15))  # kube-proxy's: 15 from 1 ms, doubling
 _PROGRAMMING_BUCKETS = (  # kube-proxy's, with four below for a proxy that is done in milliseconds
@@ -136,6 +137,26 @@ class KernelCollector(Collector):
         yield render_tiers(state)
         yield render_no_local(state)
         yield render_skipped(state)
+
+
+class SourceCollector(Collector):
+    """Of which kinds changes would reach us, asked of the source at scrape time."""
+
+    def __init__(self, status: Callable[[], Mapping[Kind, KindStatus]]) -> None:
+        self._status = status
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing at registration: the first answer comes with the first scrape."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """1 or 0 a kind."""
+        family = GaugeMetricFamily(
+            "closeby_source_connected", "1 while changes of these objects would arrive.", labels=["kind"]
+        )
+        for kind, status in sorted(self._status().items()):
+            family.add_metric([kind.value], status.connected)
+        yield family
 
 
 def render_connections(state: Published, counters: Counters) -> Metric:

@@ -20,7 +20,6 @@ class KindStatus(msgspec.Struct, frozen=True):
 
     complete: bool = False  # a complete list was posted, at some time
     connected: bool = False  # changes would reach us now
-    heard_s: float | None = None  # time.monotonic() of the last sign of life; None: never
     error: str = ""  # the last error, while not connected
 
 

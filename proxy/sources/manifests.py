@@ -170,7 +170,7 @@ class ManifestSource:
         """Set the status, and log what is newly wrong or right with each file."""
         problems = self._folder.problems()
         error = "; ".join(problem.detail for problem in problems.get("", ()))
-        self._status = KindStatus(complete=True, connected=not error, heard_s=time.monotonic(), error=error)
+        self._status = KindStatus(complete=True, connected=not error, error=error)
         for path in problems.keys() | self._told.keys():
             now, told = problems.get(path, ()), self._told.get(path, ())
             if now == told:

@@ -189,12 +189,11 @@ class KindWatch:
                 raise ApiError(batch.failed.code, batch.failed.message)
             if lines:
                 said_something = True
-                self.status = msgspec.structs.replace(self.status, heard_s=time.monotonic())
         return said_something
 
     def _post_complete(self, changes: tuple[Changed, ...]) -> None:
         self._post((Listed(self._resource.kind, changes),))
-        self.status = msgspec.structs.replace(self.status, complete=True, heard_s=time.monotonic())
+        self.status = msgspec.structs.replace(self.status, complete=True)
 
     def _selectors(self) -> dict[str, str]:
         selectors = {"labelSelector": self._resource.label_selector, "fieldSelector": self._resource.field_selector}
@@ -202,7 +201,7 @@ class KindWatch:
 
     def _note_contact(self) -> None:
         self._connected_s = time.monotonic()
-        self.status = msgspec.structs.replace(self.status, connected=True, heard_s=self._connected_s, error="")
+        self.status = msgspec.structs.replace(self.status, connected=True, error="")
         if self._told:
             log.info("watch_regained", kind=self._resource.kind, server=self._api.host)
             self._told = ""

@@ -11,9 +11,10 @@ from endpointslice.types import Family, Kind, ServiceName, Skipped
 from proxy import metrics
 from proxy.kernel.change import Counters
 from proxy.kernel.ruleset import SetId, SetName
-from proxy.metrics import KernelCollector, Published
+from proxy.metrics import KernelCollector, Published, SourceCollector
 from proxy.planner.fragments import Label
 from proxy.planner.totals import NoLocal, PolicyKind
+from proxy.sources import KindStatus
 
 PORTS = SetId(Family.IPV4, SetName.SERVICE_PORTS)
 NEAR = Label(ServiceName("default/web"), "http", Tier.SAME_NODE)
@@ -50,6 +51,17 @@ def test_endpoints_have_a_sample_of_every_tier() -> None:
     found = samples(collect(NOTHING._replace(tiers={Tier.SAME_NODE: 3})), "closeby_endpoints")
 
     assert found == {**dict.fromkeys(((tier.value,) for tier in Tier), 0), ("same-node",): 3}
+
+
+def test_kinds_of_which_nothing_is_heard_are_named() -> None:
+    status = {
+        Kind.SERVICE: KindStatus(complete=True, connected=True),
+        Kind.NODE: KindStatus(complete=True, error="503"),
+    }
+
+    found = samples(SourceCollector(lambda: status).collect(), "closeby_source_connected")
+
+    assert found == {("Node",): 0, ("Service",): 1}
 
 
 def test_ports_without_local_endpoints_have_kube_proxys_name_and_labels() -> None:

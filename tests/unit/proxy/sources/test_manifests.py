@@ -301,7 +301,6 @@ def test_the_status_is_the_folders(start: Start) -> None:
     for status in source.status().values():
         assert status.complete
         assert status.connected
-        assert status.heard_s is not None
     source.request_pod(PodName("sys/agent-1"), "")
 
 
