@@ -1,6 +1,6 @@
 """Values for tests in few words: `service()` is an ordinary Service, `service(type="NodePort")` differs in that."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -24,6 +24,10 @@ from endpointslice.types import (
     SlicePort,
     Zone,
 )
+from proxy.kernel.change import Change
+from proxy.kernel.ruleset import SetId
+from proxy.planner.desired import Desired
+from proxy.planner.fragments import Rendered
 
 Json = dict[str, object]
 
@@ -116,3 +120,13 @@ def slice_json(name: str = "default/web-1", /, **fields: object) -> Json:
         "endpoints": [{"addresses": ["10.244.0.1"]}],
     }
     return object_json(Kind.ENDPOINT_SLICE, name, **{**plain, **fields})
+
+
+def change_between(
+    installed: Mapping[SetId, Mapping[bytes, bytes]], desired: Mapping[SetId, Mapping[bytes, bytes]]
+) -> Change:
+    """The planner's change from what is installed to what is desired."""
+    wanted = Desired()
+    wanted.replace(["all"], [Rendered("all", desired, {})])
+    wanted.doubt(installed)
+    return wanted.pending(installed)

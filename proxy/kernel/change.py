@@ -46,14 +46,6 @@ class KernelError(Exception):
         self.unknown = unknown
 
 
-def diff_map(installed: Elements, desired: Elements) -> MapChange:
-    """The change that turns `installed` into `desired`; a new value is a delete of the old element and an add."""
-    return MapChange(
-        delete={key: data for key, data in installed.items() if desired.get(key) != data},
-        add={key: data for key, data in desired.items() if installed.get(key) != data},
-    )
-
-
 def apply_change(installed: Installed, change: Change) -> None:
     """Bring `installed` to what the kernel holds once it has agreed to `change` (pick chains aside)."""
     for set_id, part in change.sets.items():

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from endpointslice.types import CIDR, IP, Family, Protocol
-from proxy.kernel.change import Change, Elements, diff_map
+from proxy.kernel.change import Elements
 from proxy.kernel.netlink import NftKernel
 from proxy.kernel.ruleset import KERNEL_SETS, LAYOUTS, Data, Field, SetId, SetName, address_bytes
 from proxy.planner.keys import pack_index, pack_interfaces, pack_node_port, pack_range, pack_target, pack_vip
+from tests.builders import change_between
 from tests.netns.kernel_space import Space, open_space
 
 pytestmark = pytest.mark.netns
@@ -153,8 +154,7 @@ def test_whatever_was_there_a_diff_leaves_the_desired_elements(
 ) -> None:
     installed = kernel.install(worlds[0])
     for desired in worlds[1:]:
-        change = Change({set_id: diff_map(installed.elements[set_id], part) for set_id, part in desired.items()})
-        kernel.run(change, installed)
+        kernel.run(change_between(installed.elements, desired), installed)
 
         read = kernel.read()
 
@@ -172,7 +172,7 @@ def test_as_many_elements_as_there_are_come_back(kernel: NftKernel, count: int) 
         cluster_ips: {number.to_bytes(4): b"" for number in range(count)},
     }
     installed = kernel.install({})
-    kernel.run(Change({set_id: diff_map({}, part) for set_id, part in many.items()}), installed)
+    kernel.run(change_between({}, many), installed)
 
     read = kernel.read()
 
