@@ -45,17 +45,26 @@ T = TypeVar("T")
 
 
 def open_socket(receive_bytes: int) -> socket.socket:
-    """A bound nfnetlink socket of this network namespace, with as large buffers as we may have."""
+    """A bound nfnetlink socket of this network namespace, with as large buffers as we may have. KernelError if none."""
     try:
         sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_NETFILTER)
     except OSError as error:
         raise KernelError(f"no netlink socket: {explain_errno(error.errno or 0)}") from error
-    _grow(sock, _SO_SNDBUFFORCE, socket.SO_SNDBUF, _SEND_BYTES)
-    _grow(sock, _SO_RCVBUFFORCE, socket.SO_RCVBUF, receive_bytes)
-    sock.setsockopt(SOL_NETLINK, _NETLINK_CAP_ACK, 1)
-    sock.setsockopt(SOL_NETLINK, _NETLINK_EXT_ACK, 1)
-    sock.bind((0, 0))
+    prepare_socket(sock, receive_bytes)
     return sock
+
+
+def prepare_socket(sock: socket.socket, receive_bytes: int) -> None:
+    """Set its options and bind it. KernelError, and a closed socket, where one is refused."""
+    try:
+        _grow(sock, _SO_SNDBUFFORCE, socket.SO_SNDBUF, _SEND_BYTES)
+        _grow(sock, _SO_RCVBUFFORCE, socket.SO_RCVBUF, receive_bytes)
+        sock.setsockopt(SOL_NETLINK, _NETLINK_CAP_ACK, 1)
+        sock.setsockopt(SOL_NETLINK, _NETLINK_EXT_ACK, 1)
+        sock.bind((0, 0))
+    except OSError as error:
+        sock.close()
+        raise KernelError(f"no use of a netlink socket: {explain_errno(error.errno or 0)}") from error
 
 
 def _grow(sock: socket.socket, force: int, polite: int, size_bytes: int) -> None:

@@ -44,8 +44,8 @@ class Monitor:
         self._families = frozenset(families)
         self._socket = open_socket(_RECEIVE_BYTES)
         self._buffer = bytearray(_BUFFER_BYTES)
-        _ignore_port(self._socket, port_id)
         try:
+            _ignore_port(self._socket, port_id)
             self._socket.setsockopt(SOL_NETLINK, _ADD_MEMBERSHIP, _GROUP_NFTABLES)
         except OSError as error:  # without CAP_NET_ADMIN this is the first thing that the kernel refuses
             self.close()
