@@ -1,31 +1,32 @@
 """EFFECT: the API server's address and credentials, from a kubeconfig or from the pod that we run in.
 
-The kubernetes package does the work (certificates, exec plugins, proxies); here its failures get the names of the file
-and of the field, and token files are read again while we run.
+Read here: a token or a file of one, certificates, and what a pod is given. Whatever else a kubeconfig asks for (exec
+plugins, passwords, proxies) the kubernetes package does, which takes half of our start if it is imported.
 """
 
+import base64
 import os
-import ssl
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-from kubernetes.client import Configuration
-from kubernetes.config import ConfigException, load_kube_config
-from kubernetes.config.incluster_config import InClusterConfigLoader
 
 from proxy.config import ConfigError
+from proxy.sources.access import Access, Tls, TokenFile, check_tls, open_access
 from proxy.yaml_documents import YamlError, iter_yaml
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-TOKEN_PERIOD_S = 60.0  # a kubelet renews a token after 80% of its hour; client-go reads the file once a minute too
+_ADDRESS = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")  # in a pod's environment
 
 
 class _Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     server: str
-    certificate_authority: str = ""
+    certificate_authority: str | None = None
+    certificate_authority_data: str | None = None
+    insecure_skip_tls_verify: bool | None = None
+    tls_server_name: str | None = None
+    proxy_url: str | None = None
 
 
 class _NamedCluster(msgspec.Struct, frozen=True):
@@ -36,6 +37,12 @@ class _NamedCluster(msgspec.Struct, frozen=True):
 class _User(msgspec.Struct, frozen=True, rename="kebab"):
     token: str = ""
     token_file: str = msgspec.field(name="tokenFile", default="")
+    client_certificate: str | None = None
+    client_key: str | None = None
+    client_certificate_data: object = None
+    client_key_data: object = None
+    username: object = None
+    auth_provider: object = None
     exec: dict[str, Any] | None = None
 
 
@@ -55,7 +62,7 @@ class _NamedContext(msgspec.Struct, frozen=True):
 
 
 class _Kubeconfig(msgspec.Struct, frozen=True, rename="kebab"):
-    """What must be right before the library is asked, so that a mistake is told by its field."""
+    """The parts that are read; a mistake in one is told by its field."""
 
     current_context: str
     contexts: list[_NamedContext]
@@ -63,64 +70,113 @@ class _Kubeconfig(msgspec.Struct, frozen=True, rename="kebab"):
     users: list[_NamedUser] | None = None
 
 
-class TokenFile:
-    """A bearer token in a file that somebody else rotates."""
+class _Current(NamedTuple):
+    """What the current context names."""
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._path = path
-        self._clock = clock
-        self._read_at_s: float | None = None
-
-    def refresh(self, configuration: Configuration) -> None:
-        """Put the token into `configuration`, read again if a minute has passed. An unreadable file changes nothing."""
-        now_s = self._clock()
-        if self._read_at_s is not None and now_s - self._read_at_s < TOKEN_PERIOD_S:
-            return
-        try:
-            token = self._path.read_text().strip()
-        except OSError:
-            return  # in the middle of a rotation, or gone: the token that we have may still be good
-        if token:
-            configuration.api_key["BearerToken"] = f"Bearer {token}"
-            self._read_at_s = now_s
+    cluster: _Cluster
+    user: _User
 
 
-def load_in_cluster(folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ) -> Configuration:
-    """The configuration of the service account that a pod is given. Raises ConfigError."""
-    token = folder / "token"
-    configuration = Configuration()
-    try:
-        InClusterConfigLoader(str(token), str(folder / "ca.crt"), False, environ).load_and_set(configuration)  # noqa: FBT003  # theirs
-    except (ConfigException, OSError) as error:
-        raise ConfigError(f"give --kubeconfig or --manifests: not in a cluster ({error})") from error
-    _set_up(configuration, TokenFile(token))
-    _check_tls(configuration, f"in-cluster, {folder}")
-    return configuration
+def load_in_cluster(folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ) -> Access:
+    """The access of the service account that a pod is given. Raises ConfigError."""
+    if _names_proxy(environ):
+        from proxy.sources import kubernetes_package  # noqa: PLC0415  # for the rare case
+
+        return kubernetes_package.load_in_cluster(folder, environ)
+    where = "give --kubeconfig or --manifests: not in a cluster"
+    host, port = (environ.get(name) for name in _ADDRESS)
+    if not host or not port:
+        raise ConfigError(f"{where} (no {' or '.join(_ADDRESS)} in the environment)")
+    token = _token_file(folder / "token", where)
+    if not token.authorization():
+        raise ConfigError(f"{where}: {folder / 'token'}: no token in it")
+    tls = Tls(ca_file=_existing(folder / "ca.crt", where))
+    url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    check_tls(url, tls, f"in-cluster, {folder}")
+    return open_access(url, tls, token.authorization)
 
 
-def load_kubeconfig(path: Path, master: str = "") -> Configuration:
-    """The configuration of a kubeconfig's current context, with the server replaced by `master` if given.
+def load_kubeconfig(path: Path, master: str = "", environ: Mapping[str, str] = os.environ) -> Access:
+    """The access that a kubeconfig's current context gives, with the server replaced by `master` if given.
 
     Raises ConfigError that names the file and the field.
     """
     where = f"--kubeconfig {path}"
-    content = _read_kubeconfig(path, where)
-    user = _current_user(content, where)
-    configuration = Configuration()
+    current = _pick_current(_read_kubeconfig(path, where), where)
+    user = current.user
+    token = None
+    if user.token_file and not user.token:
+        token = _token_file(path.parent / user.token_file, f"{where}: users[].user.tokenFile")
+    if _names_proxy(environ) or _needs_package(current):
+        from proxy.sources import kubernetes_package  # noqa: PLC0415  # for the rare case
+
+        command = str(user.exec.get("command", "")) if user.exec and not user.token else ""
+        access = kubernetes_package.load_kubeconfig(path, token, command)
+    else:
+        access = _open_plain(current, path.parent, token, where)
+    return access._replace(host=master) if master else access
+
+
+def _names_proxy(environ: Mapping[str, str]) -> bool:
+    """Whether requests may have to go through a proxy: HTTPS_PROXY and its like, in either case."""
+    return any(value and name.lower().endswith("_proxy") for name, value in environ.items())
+
+
+def _needs_package(current: _Current) -> bool:
+    user = current.user
+    by_package = (user.client_certificate_data, user.client_key_data, user.username, user.auth_provider, user.exec)
+    return any((current.cluster.proxy_url, *by_package))
+
+
+def _open_plain(current: _Current, folder: Path, token: TokenFile | None, where: str) -> Access:
+    cluster, user = current
+    host = cluster.server.rstrip("/")
+    tls = Tls()
+    if host.startswith("https"):
+        tls = Tls(
+            verify=not cluster.insecure_skip_tls_verify,
+            ca_file=_file_of(cluster.certificate_authority, folder, f"{where}: certificate-authority"),
+            ca_data=_decode_certificate(cluster.certificate_authority_data or "", where),
+            cert_file=_file_of(user.client_certificate, folder, f"{where}: client-certificate"),
+            key_file=_file_of(user.client_key, folder, f"{where}: client-key"),
+            server_name=cluster.tls_server_name,
+        )
+        if tls.ca_data:  # it counts before a file
+            tls = tls._replace(ca_file=None)
+    check_tls(host, tls, where)
+    header = f"Bearer {user.token}" if user.token else ""
+    return open_access(host, tls, (lambda: header) if token is None else token.authorization)
+
+
+def _decode_certificate(text: str, where: str) -> str | None:
     try:
-        load_kube_config(config_file=str(path), client_configuration=configuration, persist_config=False)
-    except (ConfigException, OSError, ValueError) as error:  # ValueError: certificate data that isn't base64
+        return base64.b64decode(text).decode("ascii") or None
+    except ValueError as error:
+        raise ConfigError(f"{where}: certificate-authority-data: no base64 of a certificate: {error}") from error
+
+
+def _file_of(name: str | None, folder: Path, where: str) -> str | None:
+    """Paths are relative to the kubeconfig."""
+    return _existing(folder / name, where) if name else None
+
+
+def _existing(path: Path, where: str) -> str:
+    try:
+        path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{where}: {path}: {error.strerror}") from error
+    except ValueError as error:  # a path with a zero byte
         raise ConfigError(f"{where}: {error}") from error
-    except (AttributeError, LookupError, TypeError) as error:  # how the package trips over a field of another type
-        raise ConfigError(f"{where}: a field that can't be used: {error!r}") from error
-    if user.exec and not user.token and not (configuration.api_key or configuration.cert_file):
-        command = user.exec.get("command", "")
-        raise ConfigError(f"{where}: users[].user.exec: the plugin {command!r} gave no credentials")
-    _set_up(configuration, TokenFile(path.parent / user.token_file) if user.token_file and not user.token else None)
-    _check_tls(configuration, where)
-    if master:
-        configuration.host = master
-    return configuration
+    return str(path)
+
+
+def _token_file(path: Path, where: str) -> TokenFile:
+    _existing(path, where)
+    try:
+        path.read_text()
+    except ValueError as error:
+        raise ConfigError(f"{where}: {path}: {error}") from error
+    return TokenFile(path)
 
 
 def _read_kubeconfig(path: Path, where: str) -> _Kubeconfig:
@@ -137,8 +193,8 @@ def _read_kubeconfig(path: Path, where: str) -> _Kubeconfig:
         raise ConfigError(f"{where}: {error}") from error
 
 
-def _current_user(content: _Kubeconfig, where: str) -> _User:
-    """The user of the current context, after a look that everything it names is there."""
+def _pick_current(content: _Kubeconfig, where: str) -> _Current:
+    """What the current context names, after a look that everything is there."""
     contexts = {named.name: named.context for named in content.contexts}
     context = contexts.get(content.current_context)
     if context is None:
@@ -153,26 +209,4 @@ def _current_user(content: _Kubeconfig, where: str) -> _User:
     users = {named.name: named.user or _User() for named in content.users or ()}
     if context.user and context.user not in users:
         raise ConfigError(f'{names} the user "{context.user}", who isn\'t there')
-    return users.get(context.user, _User())
-
-
-def _set_up(configuration: Configuration, token: TokenFile | None) -> None:
-    configuration.retries = False  # when to try again is decided by `stream.next_delay`
-    configuration.keep_alive = True
-    if token is not None:
-        configuration.refresh_api_key_hook = token.refresh
-        token.refresh(configuration)
-
-
-def _check_tls(configuration: Configuration, where: str) -> None:
-    """ConfigError for certificates that can't be loaded; else it would look like a server that can't be reached."""
-    if not configuration.host.startswith("https"):
-        return
-    field = "certificate-authority"
-    try:
-        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-        if configuration.cert_file:
-            field = "client-certificate, client-key"
-            context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    except OSError as error:  # ssl.SSLError is one
-        raise ConfigError(f"{where}: {field}: {error}") from error
+    return _Current(cluster, users.get(context.user, _User()))

@@ -1,23 +1,21 @@
-"""EFFECT: HTTP to the API server, over connections that the kubernetes package's configuration makes; bodies stay raw.
+"""EFFECT: HTTP to the API server, over the connections that an Access has; bodies stay raw.
 
-After a 401 the configuration is loaded anew: that reads token files, runs exec plugins, takes new client certificates.
+After a 401 the Access is loaded anew: that reads token files, runs exec plugins, takes new client certificates.
 """
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 from urllib.parse import urlencode
 
 import msgspec
 import urllib3
-from kubernetes.client import Configuration
-from kubernetes.client.rest import RESTClientObject
-from kubernetes.config import ConfigException
 from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
 from proxy.config import ConfigError
+from proxy.sources.access import Access
 
 MAX_REASON = 256
 _CONNECT_TIMEOUT_S = 10.0
@@ -46,33 +44,19 @@ class _Status(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class _Client:
-    """One configuration and its connections."""
-
-    def __init__(self, configuration: Configuration) -> None:
-        self.configuration = configuration
-        self.pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
-
-    def headers(self) -> dict[str, str]:
-        """Headers of a request, with the token of this moment."""
-        settings: Mapping[str, Mapping[str, Any]] = self.configuration.auth_settings()
-        token = settings.get("BearerToken", {}).get("value")
-        return {"Accept": "application/json", "User-Agent": "closeby"} | ({"Authorization": token} if token else {})
-
-
 class ApiServer:
     """Requests to one API server, from any thread."""
 
-    def __init__(self, load: Callable[[], Configuration]) -> None:
-        """`load` gives a fresh Configuration or raises ConfigError; it is called now and after a 401."""
+    def __init__(self, load: Callable[[], Access]) -> None:
+        """`load` gives a fresh Access or raises ConfigError; it is called now and after a 401."""
         self._load = load
         self._reloading = threading.Lock()  # against several threads that meet a 401 at once
-        self._client = _Client(load())
+        self._access = load()
 
     @property
     def host(self) -> str:
         """The server's URL, for logs."""
-        return str(self._client.configuration.host)
+        return self._access.host
 
     def get(self, path: str, query: Mapping[str, str]) -> bytes:
         """The body of a 200 answer. Raises ApiError."""
@@ -88,38 +72,38 @@ class ApiServer:
 
     def close(self) -> None:
         """Close the idle connections."""
-        self._client.pool.clear()
+        self._access.pool.clear()
 
     def _request(
         self, path: str, query: Mapping[str, str], read_timeout_s: float, body: bytes | None = None
     ) -> urllib3.BaseHTTPResponse:
-        client = self._client
+        access = self._access
         try:
-            response = client.pool.request(
+            response = access.pool.request(
                 "GET" if body is None else "POST",
-                f"{client.configuration.host}{path}{'?' if query else ''}{urlencode(query)}",
+                f"{access.host}{path}{'?' if query else ''}{urlencode(query)}",
                 body=body,
-                headers=client.headers() | ({} if body is None else {"Content-Type": "application/json"}),
+                headers=_headers(access, body),
                 timeout=urllib3.Timeout(connect=_CONNECT_TIMEOUT_S, read=read_timeout_s),
                 retries=False,
                 preload_content=False,
             )
-        except (HTTPError, ConfigException, OSError) as error:
+        except (HTTPError, ConfigError, OSError) as error:
             raise _broken(error) from error
         if response.status in {_OK, _CREATED}:
             return response
         reason = _read_reason(response)
         if response.status == _UNAUTHORIZED:
-            self._reload(client)
+            self._reload(access)
         raise ApiError(response.status, reason)
 
-    def _reload(self, refused: _Client) -> None:
-        """Replace the client whose credentials were refused, unless another thread did."""
+    def _reload(self, refused: Access) -> None:
+        """Replace the Access whose credentials were refused, unless another thread did."""
         with self._reloading:
-            if self._client is not refused:
+            if self._access is not refused:
                 return
             try:
-                self._client = _Client(self._load())
+                self._access = self._load()
             except ConfigError as error:
                 raise ApiError(_UNAUTHORIZED, f"refused, and there are no new credentials: {error}") from error
 
@@ -153,6 +137,17 @@ class Stream:
         """End the stream from another thread: its reader sees the end, or an ApiError."""
         with suppress(OSError, ValueError, RuntimeError):  # it may have ended by itself just now
             self._response.shutdown()
+
+
+def _headers(access: Access, body: bytes | None) -> dict[str, str]:
+    """Of a request, with the token of this moment."""
+    authorization = access.authorization()
+    return {
+        "Accept": "application/json",
+        "User-Agent": "closeby",
+        **({"Authorization": authorization} if authorization else {}),
+        **({"Content-Type": "application/json"} if body is not None else {}),
+    }
 
 
 def _read_all(response: urllib3.BaseHTTPResponse) -> bytes:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kubernetes.client import Configuration
 
 from proxy.config import ConfigError
+from proxy.sources.access import Access
 from proxy.sources.credentials import load_kubeconfig
 from proxy.sources.transport import MAX_REASON, ApiError, ApiServer
 from tests.unit.proxy.sources.api_double import (
@@ -160,7 +160,7 @@ def test_threads_that_are_refused_at_once_load_the_credentials_once(double: ApiD
     kubeconfig = double.kubeconfig(tmp_path / "config")
     loads: list[float] = []
 
-    def load() -> Configuration:
+    def load() -> Access:
         loads.append(time.monotonic())
         return load_kubeconfig(kubeconfig)
 
