@@ -76,7 +76,7 @@ CONNTRACK_SECONDS = Histogram(
     labelnames=_FAMILY,
     buckets=_SYNC_BUCKETS,
 )
-CONNTRACK_DELETED = Counter("kubeproxy_conntrack_reconciler_deleted_entries", "UDP flows that were deleted.", _FAMILY)
+CONNTRACK_DELETED = Counter("kubeproxy_conntrack_reconciler_deleted_entries", "Flows that were deleted.", _FAMILY)
 FOREIGN_CHANGES = Counter("closeby_foreign_changes", "Times that another program changed our tables.")
 LOOP_ERRORS = Counter("closeby_loop_errors", "Errors of the loop that were not expected; each has a trace in the log.")
 ELEMENTS_WRITTEN = Counter("closeby_elements_written", "Elements that were changed in the kernel.", ["verb"])

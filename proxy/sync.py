@@ -230,6 +230,7 @@ class Loop:
         if installed is None:
             self._installed = self._kernel.install(desired.elements)
             log.info("table_installed")
+            self._uncommitted = None  # until now packets went by without us
             return Change({set_id: MapChange({}, part) for set_id, part in desired.elements.items()}), {}
         if full:
             desired.doubt(installed.elements)

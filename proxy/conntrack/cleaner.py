@@ -3,7 +3,7 @@
 After each write that touched a Service with UDP ports the flows to its frontends are compared, and once more a little
 later, for a packet that was on its way through the table during the write. After the first write, and every five
 minutes, all are compared: whatever happened while nobody looked is mended, and what is right stays, so a restart cuts
-no flow.
+no flow. Where that write made our tables anew, TCP connections that nobody has answered or translated go as well.
 """
 
 import queue
@@ -18,7 +18,7 @@ import structlog
 from endpointslice.types import IP, Family, ServiceName
 from proxy import metrics
 from proxy.commits import Commit
-from proxy.conntrack.flows import Judgement, KeepSets, Sockets, deleted_targets
+from proxy.conntrack.flows import Judgement, KeepSets, Sockets, added_frontends, deleted_targets
 from proxy.conntrack.netlink import FlowTable, Swept
 from proxy.kernel.change import KernelError
 from proxy.planner.frontends import ClaimKey
@@ -55,6 +55,7 @@ class Due(NamedTuple):
     at_s: float
     names: frozenset[ServiceName] | None  # None: every Service
     gone: Gone  # frontends that may be nobody's now, and endpoints that our table had for them
+    fresh: Sockets = frozenset()  # TCP frontends that our table didn't have before
 
 
 class Cleaner:
@@ -114,11 +115,14 @@ class Cleaner:
             changed = commit.touched.services
         touched: frozenset[ServiceName] | None = self._keeps.update(commit.snapshot, changed)
         gone = deleted_targets(commit.change)
+        fresh: Sockets = frozenset()
+        if commit.touched is None:
+            fresh = added_frontends(commit.change, commit.node_addresses)
         if commit.touched is None or commit.node_addresses != self._node_addresses:
             self._node_addresses = commit.node_addresses
             touched = None
         if touched is None or touched or gone:
-            self._due += [Due(now_s, touched, gone), Due(now_s + AGAIN_S, touched, gone)]
+            self._due += [Due(now_s, touched, gone, fresh), Due(now_s + AGAIN_S, touched, gone, fresh)]
 
     def work(self, now_s: float) -> None:
         """Do all that is due, as one."""
@@ -130,14 +134,16 @@ class Cleaner:
         for one in due:
             for key, sockets in one.gone.items():
                 gone[key] = gone.get(key, frozenset()) | sockets
+        fresh = frozenset(chain.from_iterable(one.fresh for one in due))
         full = any(one.names is None for one in due)
         names = self._keeps.names() if full else frozenset(chain.from_iterable(one.names or () for one in due))
         began_s = time.monotonic()
-        swept = self._sweep(self._keeps.judge(names, self._node_addresses, gone), full=full)
+        judgement = self._keeps.judge(names, self._node_addresses, gone)._replace(fresh=fresh)
+        swept = self._sweep(judgement, full=full)
         took_s = time.monotonic() - began_s
         self._rest_until_s = now_s + took_s + min(_REST * took_s, _MOST_REST_S)
         if not swept:
-            self._due.append(Due(now_s + RETRY_S, None, gone if len(gone) <= _MOST_GONE else {}))
+            self._due.append(Due(now_s + RETRY_S, None, gone if len(gone) <= _MOST_GONE else {}, fresh))
         elif full and all(one.names is not None for one in self._due):
             self._due.append(Due(now_s + FULL_S, None, {}))
 

@@ -1,11 +1,13 @@
-"""Which UDP flows go where no Service sends them. Pure.
+"""Which flows go where no Service sends them. Pure.
 
 An established flow keeps the endpoint that its first packet was given, so a client that goes on sending never learns
 that the endpoint left. What goes: flows to a UDP frontend whose answers come from anything but an endpoint that still
 serves, which includes flows that were never translated (their answers come from the frontend itself), made before the
 Service had an endpoint. What stays: whatever policies and hints say, since they are about new flows.
 
-TCP notices by itself and SCTP is left alone, as kube-proxy does.
+TCP notices by itself and SCTP is left alone, as kube-proxy does; but for TCP connections that were begun while no table
+of ours stood, and that nobody has answered or translated. For two minutes the kernel would take every packet from the
+same port for one of theirs, and translate it no more than those. What was answered once is never touched.
 """
 
 import ipaddress
@@ -28,6 +30,9 @@ Sockets = frozenset[Socket]
 _NO_SOCKETS: Sockets = frozenset()
 _UDP_KEY = b"\x11\0\0\0"  # the l4proto field of our maps' keys
 _VIP_ENDPOINTS = (SetName.ENDPOINTS, SetName.LOCAL_SOURCE_ENDPOINTS)
+_VIPS = (SetName.SERVICE_PORTS, SetName.AFFINITY_PORTS)
+_NODE_PORTS = (SetName.NODE_PORTS, SetName.AFFINITY_NODE_PORTS)
+_TCP_KEY = b"\x06\0\0\0"
 _NODE_PORT_ENDPOINTS = (SetName.NODE_PORT_ENDPOINTS, SetName.LOCAL_SOURCE_NODE_PORT_ENDPOINTS)
 _FIELD_BYTES = 4  # protocol and port are padded to so many
 
@@ -37,6 +42,7 @@ class Judgement(NamedTuple):
 
     keep: Mapping[Socket, Sockets]  # a frontend -> where its answers may come from
     gone: Mapping[Socket, Sockets]  # a frontend that was -> where its answers mustn't come from any more
+    fresh: Sockets = _NO_SOCKETS  # TCP frontends that nobody of ours translated until now
 
 
 def is_stale(judgement: Judgement, destination: Socket, answers_from: Socket) -> bool:
@@ -45,6 +51,11 @@ def is_stale(judgement: Judgement, destination: Socket, answers_from: Socket) ->
     if keep is None:
         return answers_from in judgement.gone.get(destination, _NO_SOCKETS)
     return answers_from not in keep
+
+
+def is_stuck(judgement: Judgement, destination: Socket, answers_from: Socket) -> bool:
+    """Whether the TCP connection to this destination, which nobody has answered, passed by untranslated before us."""
+    return destination == answers_from and destination in judgement.fresh
 
 
 def pack_socket(ip: IP, port: int) -> Socket:
@@ -144,6 +155,24 @@ def deleted_targets(change: Change) -> dict[ClaimKey, Sockets]:
             if key[address_bytes : address_bytes + _FIELD_BYTES] == _UDP_KEY:
                 found.setdefault(_parse_key(set_id.family, key, address_bytes), set()).add(target[:-2])
     return {key: frozenset(sockets) for key, sockets in found.items()}
+
+
+def added_frontends(change: Change, node_addresses: Iterable[IP]) -> Sockets:
+    """The TCP frontends that the change put into our own table."""
+    addresses = tuple(node_addresses)
+    found: set[Socket] = set()
+    for set_id, part in change.sets.items():
+        is_ipv6 = set_id.family is Family.IPV6
+        if set_id.name in _VIPS:
+            size = 16 if is_ipv6 else 4
+            ports = [(key[:size], key[size:]) for key in part.add]
+        elif set_id.name in _NODE_PORTS:
+            ports = [(pack_ip(ip), key) for ip in addresses if (":" in ip) is is_ipv6 for key in part.add]
+        else:
+            continue
+        ends = slice(_FIELD_BYTES, _FIELD_BYTES + 2)
+        found.update(address + key[ends] for address, key in ports if key.startswith(_TCP_KEY))
+    return frozenset(found)
 
 
 def _parse_key(family: Family, key: bytes, address_bytes: int) -> ClaimKey:

@@ -1,4 +1,4 @@
-"""ctnetlink: asking for UDP flows, judging them as they come, and naming those to delete. Pure.
+"""ctnetlink: asking for flows, judging them as they come, and naming those to delete. Pure.
 
 linux/netfilter/nfnetlink_conntrack.h; the order of attributes as Linux writes it (net/netfilter/nf_conntrack_netlink.c,
 ctnetlink_fill_info), tried on 6.18. A flow is read at fixed offsets, since there may be hundreds of thousands; one that
@@ -6,17 +6,18 @@ looks otherwise (in a connection tracking zone, or by another kernel's order) is
 """
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from endpointslice.types import Family
-from proxy.conntrack.flows import Judgement, is_stale
+from proxy.conntrack.flows import Judgement, Socket, is_stale, is_stuck
 from proxy.kernel.attributes import iter_attributes, pack_attribute, pack_nest
 from proxy.kernel.batch import ACK, DUMP, FAMILY_NUMBERS, HEADER, NLMSG_DONE, NLMSG_ERROR, REQUEST
 
 _GET = 1 << 8 | 1  # IPCTNL_MSG_CT_GET of NFNL_SUBSYS_CTNETLINK
 _DELETE = 1 << 8 | 2
-_UDP = 17
+_TCP, _UDP = 6, 17
+_ANSWERED = 2  # IPS_SEEN_REPLY
 _NESTED = 0x8000
 _TUPLE_ORIG, _TUPLE_REPLY, _STATUS, _ID, _FILTER = 1, 2, 3, 12, 25
 _TUPLE_IP, _TUPLE_PROTO = 1, 2
@@ -32,6 +33,16 @@ _DUMP_INTERRUPTED = 0x10  # NLM_F_DUMP_INTR
 _HEAD = struct.Struct("=HH")
 _NO_RESOURCE = b"\0\0"
 _TUPLE_START = HEADER.size
+
+
+Judge = Callable[[Judgement, Socket, Socket], bool]
+
+
+class Dump(NamedTuple):
+    """What to ask the kernel for."""
+
+    protocol: int
+    destination: bytes  # an address and port, a port, or b"" for all
 
 
 class Layout(NamedTuple):
@@ -58,7 +69,7 @@ def _layout(family: Family) -> Layout:
     fields = struct.Struct(
         "=IHH12x"  # nlmsghdr and nfgenmsg: size, type, flags
         f"4s{12 + size}x{size}s8xB3x12x2s2x"  # original: head, destination, protocol, destination port
-        f"4s8x{size}s{20 + size}x2s2x8x4s"  # reply: head, source, source port; head of the next attribute
+        f"4s8x{size}s{20 + size}x2s2x8x4s4s"  # reply: head, source, source port; the next attribute's head and value
     )
     tuple_bytes = 4 + 4 + 2 * (4 + size) + 28
     original, reply = (_HEAD.pack(tuple_bytes, _NESTED | kind) for kind in (_TUPLE_ORIG, _TUPLE_REPLY))
@@ -69,25 +80,30 @@ _LAYOUTS: Mapping[Family, Layout] = {family: _layout(family) for family in Famil
 _STATUS_HEAD = _HEAD.pack(8, _STATUS)  # not a zone's, which would stand before it
 
 
-def plan_dumps(family: Family, judgement: Judgement) -> tuple[bytes, ...]:
-    """What to ask the kernel for, as pack_dump() takes it: a few destinations one by one, or all UDP flows by b"".
+def plan_dumps(family: Family, judgement: Judgement) -> tuple[Dump, ...]:
+    """What to ask the kernel for: of either protocol a few destinations one by one, or all flows.
 
     IPv6 destinations are asked for by port: Linux compares IPv6 addresses the wrong way round (6.18: a dump by
     destination gives the flows that went elsewhere; IPv4 is right).
     """
     is_ipv6 = family is Family.IPV6
-    sockets = [one for one in {**judgement.keep, **judgement.gone} if len(one) == (_IPV6_BYTES if is_ipv6 else 6)]
-    asked = tuple(dict.fromkeys(one[-2:] if is_ipv6 else one for one in sockets))
-    return asked if len(asked) <= FEW else (b"",)
+    udp = _plan(_UDP, {**judgement.keep, **judgement.gone}, is_ipv6=is_ipv6)
+    return udp + _plan(_TCP, judgement.fresh, is_ipv6=is_ipv6)
 
 
-def pack_dump(family: Family, sequence: int, destination: bytes) -> bytes:
-    """A request for the family's UDP flows: all (b""), those to a port, or those to an address and port.
+def _plan(protocol: int, sockets: Collection[Socket], *, is_ipv6: bool) -> tuple[Dump, ...]:
+    size = _IPV6_BYTES if is_ipv6 else 6
+    asked = dict.fromkeys(one[-2:] if is_ipv6 else one for one in sockets if len(one) == size)
+    return tuple(Dump(protocol, one) for one in (asked if len(asked) <= FEW else (b"",)))
+
+
+def pack_dump(family: Family, sequence: int, dump: Dump) -> bytes:
+    """The request.
 
     Kernels before 5.8 don't know the filter and give all flows; scan_flows() looks for itself.
     """
-    address, port = destination[:-2], destination[-2:]
-    protocol = [pack_attribute(_PROTO_NUM, bytes((_UDP,)))]
+    address, port = dump.destination[:-2], dump.destination[-2:]
+    protocol = [pack_attribute(_PROTO_NUM, bytes((dump.protocol,)))]
     flags, ips = _BY_PROTOCOL, b""
     if port:
         flags |= _BY_PORT
@@ -105,7 +121,7 @@ def scan_flows(datagram: bytes, family: Family, judgement: Judgement) -> Scan:
     layout = _LAYOUTS[family]
     fields = layout.fields
     stale: list[bytes] = []
-    heads = (_UDP, layout.original, layout.reply, _STATUS_HEAD)
+    heads = (layout.original, layout.reply, _STATUS_HEAD)
     start = flows = 0
     interrupted = False
     while start + HEADER.size <= len(datagram):
@@ -118,11 +134,21 @@ def scan_flows(datagram: bytes, family: Family, judgement: Judgement) -> Scan:
             break
         if size >= fields.size:
             flows += 1
-            _s, _k, _f, original, to, number, to_port, reply, by, by_port, after = fields.unpack_from(datagram, start)
-            if (number, original, reply, after) == heads and is_stale(judgement, to + to_port, by + by_port):
+            _s, _k, _f, original, to, number, to_port, reply, by, by_port, after, status = fields.unpack_from(
+                datagram, start
+            )
+            wrong = _choose_judge(number, status) if (original, reply, after) == heads else None
+            if wrong is not None and wrong(judgement, to + to_port, by + by_port):
                 stale.append(_name(datagram[start : start + size], layout))
         start += (size + 3) & ~3
     return Scan(stale, flows, done=False, interrupted=interrupted)
+
+
+def _choose_judge(protocol: int, status: bytes) -> Judge | None:
+    """Who says whether the flow goes; None: it stays."""
+    if protocol == _UDP:
+        return is_stale
+    return is_stuck if protocol == _TCP and not status[-1] & _ANSWERED else None
 
 
 def _name(message: bytes, layout: Layout) -> bytes:

@@ -1,4 +1,4 @@
-"""EFFECT. The kernel's table of tracked connections: UDP flows listed, judged as they come, and deleted."""
+"""EFFECT. The kernel's table of tracked connections: flows listed, judged as they come, and deleted."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from endpointslice.types import Family
 from proxy.conntrack.flows import Judgement
-from proxy.conntrack.messages import pack_deletes, pack_dump, plan_dumps, scan_flows
+from proxy.conntrack.messages import Dump, pack_deletes, pack_dump, plan_dumps, scan_flows
 from proxy.kernel.batch import NLMSG_ERROR, iter_replies, parse_error
 from proxy.kernel.change import KernelError
 from proxy.kernel.connection import open_socket
@@ -47,15 +47,15 @@ class FlowTable:
     def sweep(self, family: Family, judgement: Judgement) -> Swept:
         """Delete the family's stale flows. KernelError: not permitted, or this kernel can't.
 
-        Few destinations are asked for by the kernel's own filter; else all UDP flows are. Memory doesn't grow with the
-        table: what a datagram shows to be stale is deleted before the next one is read.
+        Few destinations are asked for by the kernel's own filter; else all flows of the protocol are. Memory doesn't
+        grow with the table: what a datagram shows to be stale is deleted before the next one is read.
         """
-        done = [self._sweep(family, judgement, destination) for destination in plan_dumps(family, judgement)]
+        done = [self._sweep(family, judgement, dump) for dump in plan_dumps(family, judgement)]
         return Swept(sum(d.flows for d in done), sum(d.deleted for d in done), all(d.complete for d in done))
 
-    def _sweep(self, family: Family, judgement: Judgement, destination: bytes) -> Swept:
+    def _sweep(self, family: Family, judgement: Judgement, dump: Dump) -> Swept:
         self._sequence += 1
-        _send(self._lists, pack_dump(family, self._sequence, destination))
+        _send(self._lists, pack_dump(family, self._sequence, dump))
         flows = deleted = 0
         complete = True
         while True:

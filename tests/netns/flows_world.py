@@ -191,10 +191,24 @@ class Clients:
     def visit(self, client: str, ip: str, port: int) -> Visit:
         return Visit(self._connect(client, socket.SOCK_STREAM, ip, port))
 
-    def is_tracked(self, talk: Talk) -> bool:
-        """Whether the node's conntrack has the flow, as it lists it itself."""
+    def try_from(self, client: str, port: int, to: tuple[str, int], wait_s: float) -> Visit | None:
+        """A TCP connection from that source port; None: nobody answered in time."""
+        sock = run_in(self.world.host(client).netns, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        self.opened.callback(sock.close)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("", port))
+        sock.settimeout(wait_s)
+        try:
+            sock.connect(to)
+        except TimeoutError:
+            sock.close()
+            return None
+        return Visit(sock)
+
+    def is_tracked(self, port: int, protocol: str = "udp") -> bool:
+        """Whether the node's conntrack has a flow from that source port, as it lists it itself."""
         text = run_in(self.world.host(NODE).netns, Path("/proc/thread-self/net/nf_conntrack").read_text)
-        return any(" udp " in line and f" sport={talk.port} " in line for line in text.splitlines())
+        return any(f" {protocol} " in line and f" sport={port} " in line for line in text.splitlines())
 
     def _connect(self, client: str, kind: socket.SocketKind, ip: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in ip else socket.AF_INET

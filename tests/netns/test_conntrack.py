@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from e2e.cluster.kernel import nft
 from e2e.world.cluster import World
 from e2e.world.hosts import NodeSpec, PodSpec
 from e2e.world.netns import run_in
@@ -83,11 +84,11 @@ def test_a_flow_to_that_port_of_another_host_is_nobodys_business(world: World, p
     proxy.list_all(dns_service(), *dns_slices(world, ["first"]))
     talk = clients.talk("client", world.host("outside").ipv4, 30053)
     talk.ask()
-    assert clients.is_tracked(talk)
+    assert clients.is_tracked(talk.port)
 
     proxy.put(*dns_slices(world, ["second"]))
 
-    assert clients.is_tracked(talk)
+    assert clients.is_tracked(talk.port)
 
 
 def test_a_flow_goes_with_the_last_endpoint(world: World, proxy: Proxy, clients: Clients) -> None:
@@ -99,7 +100,7 @@ def test_a_flow_goes_with_the_last_endpoint(world: World, proxy: Proxy, clients:
     proxy.delete(*SLICES)
 
     assert talk.ask() == ""
-    assert not clients.is_tracked(talk)
+    assert not clients.is_tracked(talk.port)
 
 
 def test_a_flow_goes_with_its_service(world: World, proxy: Proxy, clients: Clients) -> None:
@@ -127,7 +128,7 @@ def test_a_flow_from_before_the_service_finds_its_first_endpoint(world: World, p
     proxy.list_all()
     talk = clients.talk("client", CLUSTER_IP, 53)
     assert talk.ask() == ""
-    assert clients.is_tracked(talk)  # a black hole: tracked, and never translated
+    assert clients.is_tracked(talk.port)  # a black hole: tracked, and never translated
 
     proxy.put(dns_service(), *dns_slices(world, ["first"]))
 
@@ -159,6 +160,30 @@ def test_a_tcp_connection_is_left_alone(world: World, proxy: Proxy, clients: Cli
     talk.until_answered_by("second")
 
     assert visit.ask() == "first"
+
+
+@pytest.mark.parametrize("client", ["client", "outside", NODE])
+def test_a_source_port_that_met_no_proxy_works_as_soon_as_there_is_one(
+    world: World, clients: Clients, client: str
+) -> None:
+    """The kernel would take the new connection for the old one, which nobody translated, for two minutes."""
+    hooks = ("prerouting", "output")  # somebody must ask for connections, or the kernel tracks none
+    chains = [f"chain {hook} {{ type filter hook {hook} priority 0; ct state new accept; }}" for hook in hooks]
+    nft(world.host(NODE).netns, f"table ip other {{ {'; '.join(chains)}; }}")
+    world.route_outside([CLUSTER_IP], NODE)
+    port, web = 40404, (CLUSTER_IP, 80)
+    assert clients.try_from(client, port, web, 0.2) is None
+    assert clients.is_tracked(port, "tcp")
+
+    with running(world) as proxy:
+        proxy.list_all(dns_service(), *dns_slices(world, ["first"]))
+
+        visit = clients.try_from(client, port, web, 20.0)
+        assert visit is not None
+        assert visit.ask() == "first"
+    nft(world.host(NODE).netns, "delete table ip other")
+    with run_in(world.host(NODE).netns, NftKernel) as kernel:
+        kernel.remove()
 
 
 def test_a_restart_mends_what_went_wrong_meanwhile_and_cuts_nothing_else(world: World, clients: Clients) -> None:

@@ -24,11 +24,13 @@ class KeptFlows:
 
     def __init__(self) -> None:
         self.asked: list[set[bytes]] = []
+        self.fresh: list[frozenset[bytes]] = []
         self.answers: list[Swept | KernelError] = []
         self.closed = 0
 
     def sweep(self, _family: Family, judgement: Judgement) -> Swept:
         self.asked.append({*judgement.keep, *judgement.gone})
+        self.fresh.append(judgement.fresh)
         answer = self.answers.pop(0) if self.answers else Swept(0, 0, complete=True)
         if isinstance(answer, KernelError):
             raise answer
@@ -114,6 +116,24 @@ def test_what_a_write_took_out_of_the_table_is_looked_for(flows: KeptFlows, clea
     cleaner.work(LATER_S)
 
     assert flows.asked == [{to("10.96.0.9")}]
+
+
+def test_tcp_frontends_of_a_table_made_anew_are_looked_at_and_once_more(flows: KeptFlows, cleaner: Cleaner) -> None:
+    cleaner.work(AGAIN_S)
+    flows.fresh.clear()
+    ports = SetId(Family.IPV4, SetName.SERVICE_PORTS)
+    change = Change({ports: MapChange({}, {pack_vip(IP("10.96.0.9"), Protocol.TCP, 80): b"goto pick_1"})})
+    flows.answers = [KernelError("no")]
+
+    with capture_logs():
+        for touching in (touched("default/web"), None):  # where the table stood, nothing went by untranslated
+            cleaner.note(Commit(world(ONE, TWO, WEB), touching, change=change), LATER_S)
+        cleaner.work(LATER_S)  # fails
+    cleaner.work(LATER_S + AGAIN_S)
+    cleaner.work(LATER_S + RETRY_S)
+    cleaner.work(LATER_S + FULL_S + RETRY_S)
+
+    assert flows.fresh == [{pack_socket(IP("10.96.0.9"), 80)}] * 3 + [frozenset()]
 
 
 def test_a_new_node_address_has_all_flows_looked_at(flows: KeptFlows, cleaner: Cleaner) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from endpointslice.snapshot import EMPTY, Snapshot
 from endpointslice.types import IP, Family, Protocol, Service, ServiceName, ServicePort, Slice, SlicePort, TrafficPolicy
-from proxy.conntrack.flows import Judgement, KeepSets, deleted_targets, is_stale, pack_socket
+from proxy.conntrack.flows import Judgement, KeepSets, added_frontends, deleted_targets, is_stale, pack_socket
 from proxy.kernel.change import Change, MapChange
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.frontends import ClaimKey
@@ -214,3 +214,23 @@ def test_what_is_nobodys_frontend_stays_and_what_a_frontend_keeps_stays(
             assert ((destination, answers_from) in stale) == (answers_from not in keep[destination])
         else:
             assert ((destination, answers_from) in stale) == (answers_from in gone.get(destination, ()))
+
+
+def test_which_tcp_frontends_a_change_adds() -> None:
+    vip, vip_6 = IP("10.96.0.10"), IP("fd00:96::a")
+    added = {
+        SetId(Family.IPV4, SetName.SERVICE_PORTS): [
+            pack_vip(vip, Protocol.TCP, 80),
+            pack_vip(vip, Protocol.UDP, 53),
+            pack_vip(vip, Protocol.SCTP, 81),
+        ],
+        SetId(Family.IPV6, SetName.AFFINITY_PORTS): [pack_vip(vip_6, Protocol.TCP, 80)],
+        SetId(Family.IPV4, SetName.NODE_PORTS): [pack_node_port(Protocol.TCP, 30080)],
+        SetId(Family.IPV4, SetName.MASQUERADE_PORTS): [pack_vip(IP("10.96.0.11"), Protocol.TCP, 80)],
+    }
+    deleted = {pack_vip(IP("10.96.0.12"), Protocol.TCP, 80): b"goto pick_1"}
+    change = Change({set_id: MapChange(deleted, dict.fromkeys(keys, b"drop")) for set_id, keys in added.items()})
+
+    found = added_frontends(change, [NODE, IP("2001:db8::1")])
+
+    assert found == {pack_socket(vip, 80), pack_socket(vip_6, 80), pack_socket(NODE, 30080)}

@@ -4,7 +4,7 @@ import pytest
 
 from endpointslice.types import IP, Family
 from proxy.conntrack.flows import Judgement, pack_socket
-from proxy.conntrack.messages import FEW, pack_deletes, plan_dumps, scan_flows
+from proxy.conntrack.messages import FEW, Dump, pack_deletes, pack_dump, plan_dumps, scan_flows
 
 # 127.0.0.1:41238 -> 127.9.9.9:53, translated to 127.0.0.5:5353; captured.
 TRANSLATED = bytes.fromhex(
@@ -21,6 +21,14 @@ TRANSLATED_6 = bytes.fromhex(
     "1c000280 05000100 11000000 06000200 14e90000 06000300 b54e0000 08000300 000001a8 08000800 00000000"
     "08000c00 bb31151b 08000b00 00000001 08000700 0000001d"
 )
+# 127.0.0.1:36894 -> 127.9.9.9:80, which nobody has answered or translated; captured, but for what follows the status.
+STUCK = bytes.fromhex(
+    "a4000000 00012200 01000000 9c6a0000 02000000 34000180 14000180 08000100 7f000001 08000200 7f090909 1c000280"
+    "05000100 06000000 06000200 901e0000 06000300 00500000 34000280 14000180 08000100 7f090909 08000200 7f000001"
+    "1c000280 05000100 06000000 06000200 00500000 06000300 901e0000 08000300 00000188 08000800 00000000"
+    "08000c00 790b80ac 08000b00 00000001 08000700 0000001d"
+)
+WEB = pack_socket(IP("127.9.9.9"), 80)
 DONE = bytes.fromhex("14000000 03000200 01000000 9c6a0000 00000000")
 TO = pack_socket(IP("127.9.9.9"), 53)
 FROM = pack_socket(IP("127.0.0.5"), 5353)
@@ -57,6 +65,29 @@ def test_a_flow_is_read_and_judged(family: Family, message: bytes, judgement: Ju
     scan = scan_flows(message * 2 + DONE, family, judgement)
 
     assert (len(scan.stale), scan.flows, scan.done, scan.code) == (2 * stale, 2, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("message", "fresh", "stuck"),
+    [
+        pytest.param(STUCK, {WEB}, 1, id="unanswered, untranslated, to a frontend that is new"),
+        pytest.param(STUCK, {TO}, 0, id="to what is no frontend that is new"),
+        pytest.param(STUCK.replace(bytes.fromhex("00000188"), bytes.fromhex("0000018e")), {WEB}, 0, id="answered"),
+        pytest.param(
+            STUCK.replace(bytes.fromhex("080001007f090909"), bytes.fromhex("080001007f000005")),
+            {WEB},
+            0,
+            id="translated, the endpoint hasn't answered yet",
+        ),
+        pytest.param(
+            STUCK.replace(bytes.fromhex("0500010006"), bytes.fromhex("0500010084")), {WEB}, 0, id="SCTP is left alone"
+        ),
+    ],
+)
+def test_a_tcp_connection_is_judged_by_who_has_seen_it(message: bytes, fresh: set[bytes], stuck: int) -> None:
+    scan = scan_flows(message + DONE, Family.IPV4, Judgement({WEB: frozenset()}, {}, frozenset(fresh)))
+
+    assert (len(scan.stale), scan.flows) == (stuck, 1)
 
 
 def test_a_flow_is_deleted_by_its_tuple_and_its_id() -> None:
@@ -105,6 +136,9 @@ def sockets(count: int, family: Family) -> list[bytes]:
 )
 def test_what_the_kernel_is_asked_for(family: Family, count: int, dumps: tuple[bytes, ...]) -> None:
     other = Family.IPV6 if family is Family.IPV4 else Family.IPV4
-    judgement = Judgement(dict.fromkeys([*sockets(count, family), *sockets(2, other)], frozenset()), {})
+    found = [*sockets(count, family), *sockets(2, other)]
+    udp, tcp = ([Dump(protocol, one) for one in dumps] for protocol in (17, 6))
 
-    assert plan_dumps(family, judgement) == dumps
+    assert plan_dumps(family, Judgement(dict.fromkeys(found, frozenset()), {})) == tuple(udp)
+    assert plan_dumps(family, Judgement({}, {}, frozenset(found[:count]))) in [tuple(tcp), tuple(reversed(tcp))]
+    assert all(bytes((0x05, 0, 1, 0, dump.protocol)) in pack_dump(family, 1, dump) for dump in (*udp, *tcp))
