@@ -1,63 +1,38 @@
-import msgspec
+"""When a DaemonSet keeps its traffic on the node, and why not."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from endpointslice.daemonsets import (
-    HOLD_S,
     Evidence,
     Hold,
     Mode,
-    NotOne,
     SameNode,
     SameNodeWhy,
-    hold,
     judge_same_node,
-    match_daemon_set,
-    may_own,
-    wanted_nodes,
 )
 from endpointslice.types import (
-    DaemonSet,
     DaemonSetName,
     NodeName,
     Pod,
     PodName,
-    Service,
     SliceEndpoint,
     TrafficDistribution,
 )
-from tests.builders import a_slice, daemon_set, pod, service, slice_endpoint
-
-AGENT = DaemonSetName("default/agent")
-CLOSE = service(traffic_distribution=TrafficDistribution.PREFER_CLOSE)
-N1_POD = PodName("default/agent-aaaa1")
-NOT_HELD = Hold()
-ALREADY_ON = Hold(on=True)
-
-
-def on_node(number: int, conditions: str = "R", /, **fields: object) -> SliceEndpoint:
-    """The DaemonSet's pod of node n1, n2, .. ."""
-    return slice_endpoint(
-        f"10.244.{number}.1",
-        conditions,
-        **{"node": NodeName(f"n{number}"), "pod": PodName(f"default/agent-aaaa{number}"), "pod_uid": f"u{number}"}
-        | fields,
-    )
-
-
-N1, N2, N3 = on_node(1), on_node(2), on_node(3)
-
-
-def evidence(**fields: object) -> Evidence:
-    plain = Evidence(Mode.AUTO, NodeName("n1"), {AGENT: daemon_set()}, {N1_POD: pod(N1_POD, uid="u1")})
-    return msgspec.structs.replace(plain, **fields)
-
-
-def judge(
-    endpoints: list[SliceEndpoint], given: Evidence | None = None, *, of: Service = CLOSE, held: Hold = NOT_HELD
-) -> SameNode:
-    return judge_same_node(of, [a_slice(endpoints)], given or evidence(), held=held, now_s=100.0)
+from tests.builders import a_slice, daemon_set, pod, service
+from tests.unit.endpointslice.daemon_set_world import (
+    AGENT,
+    CLOSE,
+    N1,
+    N1_POD,
+    N2,
+    N3,
+    NOT_HELD,
+    evidence,
+    judge,
+    on_node,
+)
 
 
 def test_a_daemon_set_that_covers_its_nodes_keeps_traffic_on_them() -> None:
@@ -172,28 +147,6 @@ def test_endpoints_of_all_slices_count() -> None:
     assert judge_same_node(CLOSE, pieces, evidence(), held=NOT_HELD, now_s=0).on
 
 
-@pytest.mark.parametrize(
-    ("fields", "ready_nodes", "wanted"),
-    [
-        pytest.param({"desired": 3}, None, 2, id="all but one"),
-        pytest.param({"desired": 3}, 6, 2, id="its own status beats the number of Ready nodes"),
-        pytest.param({"desired": 1}, None, 0, id="a single node needs none"),
-        pytest.param({"desired": 0}, 6, -1, id="meant for no node"),
-        pytest.param({"desired": 10, "max_unavailable": "3"}, None, 7, id="maxUnavailable 3"),
-        pytest.param({"desired": 10, "max_unavailable": "0"}, None, 9, id="maxUnavailable 0 (maxSurge) allows one"),
-        pytest.param({"desired": 10, "max_unavailable": "25%"}, None, 7, id="25% of 10 rounds up to 3"),
-        pytest.param({"desired": 10, "max_unavailable": "0%"}, None, 9, id="0% allows one"),
-        pytest.param({"desired": 10, "max_unavailable": "many"}, None, 9, id="what isn't a number allows one"),
-        pytest.param({"desired": 10, "max_unavailable": "-3"}, None, 9, id="a negative number allows one"),
-        pytest.param({"desired": None}, 5, 4, id="no status: the folder's Ready nodes"),
-        pytest.param({"desired": None, "max_unavailable": "50%"}, 5, 2, id="no status: a percentage of those"),
-        pytest.param({"desired": None}, None, -1, id="no status and no nodes: covering"),
-    ],
-)
-def test_how_many_nodes_must_be_covered(fields: dict[str, object], ready_nodes: int | None, wanted: int) -> None:
-    assert wanted == wanted_nodes(daemon_set(**fields), ready_nodes)
-
-
 def test_a_daemon_set_without_status_covers_where_no_nodes_are_known() -> None:
     daemon_sets = {AGENT: daemon_set(desired=None)}
 
@@ -202,105 +155,10 @@ def test_a_daemon_set_without_status_covers_where_no_nodes_are_known() -> None:
     assert judge([N1, N2], evidence(daemon_sets=daemon_sets, ready_nodes=3)).on
 
 
-@pytest.mark.parametrize(
-    ("selector", "daemon_sets", "expected"),
-    [
-        pytest.param({("app", "web")}, [daemon_set()], AGENT, id="equal labels"),
-        pytest.param(
-            {("app", "web")},
-            [daemon_set(template_labels=frozenset({("app", "web"), ("v", "1")}))],
-            AGENT,
-            id="more labels than selected",
-        ),
-        pytest.param({("app", "web"), ("v", "1")}, [daemon_set()], NotOne.NO_DAEMON_SET, id="fewer labels"),
-        pytest.param({("app", "web")}, [daemon_set("other/agent")], NotOne.NO_DAEMON_SET, id="another namespace"),
-        pytest.param(
-            {("app", "web")}, [daemon_set("default-2/agent")], NotOne.NO_DAEMON_SET, id="a namespace that begins alike"
-        ),
-        pytest.param(set(), [daemon_set()], NotOne.NO_SELECTOR, id="no selector selects nothing"),
-        pytest.param({("app", "web")}, [], NotOne.NO_DAEMON_SET, id="no DaemonSets"),
-        pytest.param(
-            {("app", "web")}, [daemon_set(), daemon_set("default/agent-2")], NotOne.SEVERAL, id="two that match"
-        ),
-    ],
-)
-def test_the_daemon_set_behind_a_service(
-    selector: set[tuple[str, str]], daemon_sets: list[DaemonSet], expected: DaemonSetName | NotOne
-) -> None:
-    assert expected == match_daemon_set(service(selector=frozenset(selector)), daemon_sets)
-
-
 def test_a_service_without_a_selector_says_so() -> None:
     of = service(traffic_distribution=TrafficDistribution.PREFER_CLOSE, selector=frozenset())
 
     assert judge([N1, N2, N3], of=of) == SameNode(on=False, why=SameNodeWhy.NO_SELECTOR)
-
-
-@pytest.mark.parametrize(
-    ("name", "may"),
-    [
-        ("default/agent-55zdq", True),
-        ("default/agent-x-55zdq", False),
-        ("default/agent-55zd", False),
-        ("default/agent-55zdqq", False),
-        ("default/agent-55ZDQ", False),
-        ("default/agent-55zdq\n", False),
-        ("default/agent55zdq", False),
-        ("default/agent", False),
-        ("other/agent-55zdq", False),
-    ],
-)
-def test_names_that_the_controller_gives(name: str, *, may: bool) -> None:
-    assert may == may_own(AGENT, PodName(name))
-
-
-def test_too_few_nodes_are_put_up_with_for_a_while() -> None:
-    start = hold(ALREADY_ON, covered_now=False, now_s=100.0)
-
-    assert start == Hold(on=True, until_s=130.0)
-    assert hold(start, covered_now=False, now_s=129.9) == start
-    assert hold(start, covered_now=False, now_s=130.0) == Hold(on=False)
-    assert hold(start, covered_now=True, now_s=129.9) == Hold(on=True)
-
-
-def test_what_was_never_on_is_not_held() -> None:
-    assert hold(Hold(), covered_now=False, now_s=0.0) == Hold()
-
-
-def test_a_held_rule_stays_on_and_says_until_when() -> None:
-    answer = judge([N1], held=ALREADY_ON)
-
-    assert answer == SameNode(on=True, why=SameNodeWhy.HELD, daemon_set=AGENT, hold=Hold(on=True, until_s=130.0))
-    assert not judge_same_node(CLOSE, [a_slice([N1])], evidence(), held=answer.hold, now_s=130.0).on
-
-
-def test_what_else_is_missing_is_not_held() -> None:
-    other = on_node(3, pod=PodName("default/web-0"))
-
-    assert judge([N1, N2, other], held=ALREADY_ON) == SameNode(
-        on=False, why=SameNodeWhy.OTHER_PODS, daemon_set=AGENT, hold=Hold()
-    )
-
-
-def test_coverage_is_remembered_while_the_owner_is_asked_for() -> None:
-    assert judge([N1, N2, N3], evidence(pods={})).hold == Hold(on=True)
-
-
-@given(st.lists(st.tuples(st.booleans(), st.floats(0, 100)), max_size=12))
-def test_the_hold_never_outlasts_its_time_and_never_ends_before(steps: list[tuple[bool, float]]) -> None:
-    """Against the sentence: on while covered, and for HOLD_S after coverage was first seen missing."""
-    state, now_s, lost_s = Hold(), 0.0, None
-    for covered_now, wait_s in steps:
-        now_s += wait_s
-        was_on = state.on
-        state = hold(state, covered_now=covered_now, now_s=now_s)
-        assert state == hold(state, covered_now=covered_now, now_s=now_s)
-        if covered_now:
-            lost_s = None
-        elif was_on and lost_s is None:
-            lost_s = now_s
-        expected = covered_now or (was_on and lost_s is not None and now_s < lost_s + HOLD_S)
-        assert state.on == expected
 
 
 @given(st.permutations([N1, N2, N3, on_node(1, "X", ip="10.244.1.2", pod=PodName("default/agent-bbbbb"))]))
