@@ -17,9 +17,8 @@ def merge_endpoints(slices: Iterable[Slice], port: ServicePort, family: Family) 
     for piece in slices:
         if piece.family is not family:
             continue
-        for number in {
-            port_.port for port_ in piece.ports if port_.name == port.name and port_.protocol is port.protocol
-        }:
+        numbers = [other.port for other in piece.ports if other.name == port.name and other.protocol is port.protocol]
+        for number in numbers if len(numbers) < 2 else set(numbers):  # noqa: PLR2004  # one is the usual case
             suffix = f"]:{number}" if brackets else f":{number}"
             for source in piece.endpoints:
                 key = source.ip + suffix

@@ -61,7 +61,9 @@ class Desired:
     def _add(self, owner: str, fragment: Fragment) -> None:
         keys: list[SetId | bytes] = []
         for set_id, part in fragment.items():
-            elements = self.elements.setdefault(set_id, {})
+            elements = self.elements.get(set_id)
+            if elements is None:
+                elements = self.elements[set_id] = {}
             if not elements.keys().isdisjoint(part):
                 for key in elements.keys() & part.keys():
                     self._owners[set_id, key] = self._owners.get((set_id, key), 1) + 1

@@ -80,11 +80,11 @@ def service_claims(service: Service) -> dict[ClaimKey, Claim]:
     created = service.created or "~"
     for family in service_families(service):
         for port in service.ports:
-            for frontend in port_frontends(service, port, family):
-                rank = 0 if frontend.kind is FrontendKind.CLUSTER_IP else 1
-                claim = Claim(rank, created, service.name, port.name)
-                key = claim_key(frontend)
-                claims[key] = min(claim, claims.get(key, claim))
+            for kind, _family, ip, protocol, number in port_frontends(service, port, family):
+                key = ClaimKey(family, ip, protocol, number)
+                claim = Claim(0 if kind is FrontendKind.CLUSTER_IP else 1, created, service.name, port.name)
+                rival = claims.get(key)
+                claims[key] = claim if rival is None else min(claim, rival)
     return claims
 
 

@@ -125,12 +125,13 @@ def plan_service(state: ServiceState, place: Place, rules: Rules, claims: Claims
     by_family: dict[Family, list[Slice]] = {}
     for piece in state.slices:
         by_family.setdefault(piece.family, []).append(piece)
-    ports = tuple(
-        _plan_port(state, port, (family, by_family.get(family, ())), (place, rules, claims))
+    around = (place, rules, claims)
+    ports = [
+        _plan_port(state, port, (family, by_family.get(family, ())), around)
         for family in service_families(state.service)
         for port in state.service.ports
-    )
-    return ServicePlan(state.service, state.same_node, ports)
+    ]
+    return ServicePlan(state.service, state.same_node, tuple(ports))
 
 
 def _plan_port(

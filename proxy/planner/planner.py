@@ -1,6 +1,6 @@
 """The planner: touched names in, the desired elements kept up to date; only what was touched is planned again."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
@@ -8,7 +8,7 @@ from endpointslice.addresses import family_of
 from endpointslice.daemonsets import SAME_NODE_OFF, Evidence, Hold, judge_same_node
 from endpointslice.snapshot import EMPTY, Snapshot, Touched
 from endpointslice.topology import Place, Tier
-from endpointslice.types import IP, Family, Node, PodName, ServiceName
+from endpointslice.types import IP, Family, Node, PodName, ServiceName, Slice, SliceName
 from proxy.planner.desired import Desired
 from proxy.planner.detector import Detector, choose_detector
 from proxy.planner.fragments import Held, NodeRanges, Rendered, render_node, render_service
@@ -20,6 +20,8 @@ from proxy.planner.totals import NoLocal, Totals, count_no_local, count_tiers
 
 T = TypeVar("T")
 
+_NO_HOLD = Hold()
+_NO_SLICES: Mapping[SliceName, Slice] = {}
 NODE_OWNER = ""  # the owner of the elements that belong to no Service
 NOTHING = Touched(frozenset(), frozenset(), frozenset(), frozenset(), service_cidrs=False)
 
@@ -125,14 +127,14 @@ class Planner:
         service = self._snapshot.services.get(name)
         if service is None:
             return None
-        slices = tuple(self._snapshot.slices.get(name, {}).values())
-        same_node = judge_same_node(service, slices, self._evidence, held=self._holds.get(name, Hold()), now_s=now_s)
+        slices = tuple(self._snapshot.slices.get(name, _NO_SLICES).values())
+        same_node = judge_same_node(service, slices, self._evidence, held=self._holds.get(name, _NO_HOLD), now_s=now_s)
         place = self._place or Place(self.settings.node, None)
         return plan_service(ServiceState(service, slices, same_node), place, self._rules, self._claims)
 
     def _remember(self, name: ServiceName, plan: ServicePlan | None) -> None:
         same_node = plan.same_node if plan is not None else SAME_NODE_OFF
-        _keep(self._holds, name, same_node.hold if same_node.hold != Hold() else None)
+        _keep(self._holds, name, same_node.hold if same_node.hold != _NO_HOLD else None)
         _keep(self._wanted, name, same_node.wanted_pod)
         self.tiers.replace(name, count_tiers(plan) if plan is not None else {})
         self.no_local.replace(name, count_no_local(plan) if plan is not None else {})
