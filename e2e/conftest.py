@@ -9,9 +9,18 @@ from rich.console import Console
 
 from e2e.cluster.cluster import Cluster
 from e2e.cluster.space import Space
+from e2e.controlplane.api import Api
 from e2e.controlplane.build import BuildError, build
 from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.objects import add_namespace
 from e2e.controlplane.settings import Settings
+from e2e.listener import NAMESPACE, Listener, StartSource
+from endpointslice.types import NodeName
+from proxy.sources import Source
+from proxy.sources.apiserver import ApiServerSource
+from proxy.sources.credentials import load_kubeconfig
+from proxy.sources.transport import ApiServer
+from proxy.sources.watch import PATIENT, Patience
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +66,30 @@ def space(cluster: Cluster) -> Iterator[Space]:
     yield made
     cluster.restore()
     made.close()
+
+
+@pytest.fixture(scope="module")
+def source_api(control_plane: ControlPlane) -> Api:
+    """The shared control plane's, with a namespace for the tests of sources."""
+    add_namespace(control_plane.api, NAMESPACE)
+    return control_plane.api
+
+
+@pytest.fixture
+def start_source() -> Iterator[StartSource]:
+    """Starts a source with a kubeconfig, as node source-1; it ends with the test."""
+    started: list[Source] = []
+
+    def start(kubeconfig: Path, patience: Patience = PATIENT) -> tuple[Source, Listener]:
+        listener = Listener()
+        source = ApiServerSource(ApiServer(lambda: load_kubeconfig(kubeconfig)), NodeName("source-1"), patience)
+        source.start(listener)
+        started.append(source)
+        return source, listener
+
+    yield start
+    for source in started:
+        source.stop()
 
 
 @pytest.hookimpl(wrapper=True)
