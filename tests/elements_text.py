@@ -19,7 +19,7 @@ OF_THE_NODE = frozenset(
     }
 )
 OF_AFFINITY = frozenset(
-    name for name in SetName if any(word in name for word in ("affinit", "bound", "record", "forget"))
+    name for name in SetName if any(word in name for word in ("affinit", "bind", "bound", "record", "forget"))
 )
 
 

@@ -43,6 +43,10 @@ class SetName(StrEnum):
     NO_ENDPOINT_NODE_PORTS = "no_endpoint_node_ports"
     FIREWALLED_PORTS = "firewalled_ports"
     ALLOWED_SOURCES = "allowed_sources"
+    BY_SOURCE_PORTS = "by_source_ports"
+    BY_SOURCE_NODE_PORTS = "by_source_node_ports"
+    BINDING_PORTS = "binding_ports"
+    BINDING_NODE_PORTS = "binding_node_ports"
     AFFINITY_PORTS = "affinity_ports"
     AFFINITY_NODE_PORTS = "affinity_node_ports"
     LOCAL_SOURCE_AFFINITY_PORTS = "local_source_affinity_ports"
@@ -124,6 +128,10 @@ LAYOUTS: Mapping[SetName, Layout] = MappingProxyType(
         SetName.NO_ENDPOINT_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT),
         SetName.FIREWALLED_PORTS: Layout(_VIP),
         SetName.ALLOWED_SOURCES: Layout((*_VIP, Field.ADDRESS), interval=True),
+        SetName.BY_SOURCE_PORTS: Layout(_VIP),
+        SetName.BY_SOURCE_NODE_PORTS: Layout(_NODE_PORT),
+        SetName.BINDING_PORTS: Layout(_VIP),
+        SetName.BINDING_NODE_PORTS: Layout(_NODE_PORT),
         SetName.AFFINITY_PORTS: Layout(_VIP, Data.VERDICT, counter=True),
         SetName.AFFINITY_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT, counter=True),
         SetName.LOCAL_SOURCE_AFFINITY_PORTS: Layout(_VIP, Data.VERDICT, counter=True),

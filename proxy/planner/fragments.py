@@ -47,6 +47,8 @@ class _Sets(NamedTuple):
     refused: SetName
     masquerade: SetName
     masquerade_host: SetName
+    by_source: SetName  # whose answer depends on the client
+    binding: SetName  # with session affinity
     record: SetName  # with session affinity, after DNAT: where a binding is recorded
     forget: SetName  # and where one is forgotten
 
@@ -69,6 +71,8 @@ _VIP_SETS = _Sets(
     SetName.NO_ENDPOINT_PORTS,
     SetName.MASQUERADE_PORTS,
     SetName.HOST_MASQUERADE_PORTS,
+    SetName.BY_SOURCE_PORTS,
+    SetName.BINDING_PORTS,
     SetName.RECORD_PORTS,
     SetName.FORGET_PORTS,
 )
@@ -90,6 +94,8 @@ _NODE_PORT_SETS = _Sets(
     SetName.NO_ENDPOINT_NODE_PORTS,
     SetName.MASQUERADE_NODE_PORTS,
     SetName.HOST_MASQUERADE_NODE_PORTS,
+    SetName.BY_SOURCE_NODE_PORTS,
+    SetName.BINDING_NODE_PORTS,
     SetName.RECORD_NODE_PORTS,
     SetName.FORGET_NODE_PORTS,
 )
@@ -161,6 +167,7 @@ class _Writer:
                 self.put(port.family, sets.masquerade, key)
         elif port.choice.short_circuit.verdict is Verdict.DNAT:
             self.put_dnat(port, (sets, sets.route_here), key, port.choice.short_circuit)
+            self.put(port.family, sets.by_source, key)
             self.put(port.family, sets.masquerade_host, key)
 
     def put_dnat(self, port: PortPlan, into: tuple[_Sets, Route], key: bytes, decision: Decision) -> None:
@@ -191,6 +198,8 @@ class _Writer:
         affinity = Affinity(port.port.protocol, self.plan.service.affinity_timeout_s or 0)
         name = name_affinity(self.plan.service.name, port.port.name, port.port.protocol)
         self.put(port.family, SetName.AFFINITIES, name, pack_affinity(affinity))
+        self.put(port.family, sets.by_source, key)
+        self.put(port.family, sets.binding, key)
         self.put(port.family, route.affinity, key, b"jump sticky_" + name)
         self.put(port.family, sets.record, key, b"goto record_" + name)
         self.put(port.family, sets.forget, key, b"goto forget_" + name)

@@ -69,6 +69,8 @@ def put_service(elements: Elements, family: Family, key: bytes, endpoints: list[
     """A frontend of one kind ("", "node_port_", "local_source_", ..) that picks among the endpoints."""
     ports = SetName("service_ports" if kind == "" else f"{kind}ports".replace("port_ports", "ports"))
     elements.put(family, ports, key, f"goto {kind}pick_{len(endpoints)}".encode())
+    if kind.startswith("local_source_"):
+        elements.put(family, SetName(ports.replace("local_", "by_")), key)
     for index, endpoint in enumerate(endpoints):
         elements.put(family, SetName(f"{kind}endpoints"), key + pack_index(index), endpoint)
 

@@ -119,6 +119,19 @@ def test_an_external_ip_that_is_the_nodes_own_refuses_without_endpoints(
     assert [dict(tally.outcomes) for tally in tallies] == [{Outcome.TIMED_OUT: 2}, {Outcome.REFUSED: 2}]
 
 
+def test_who_was_translated_is_not_refused_for_what_else_has_the_endpoints_address(
+    world: World, kernel: NftKernel, elements: Elements
+) -> None:
+    web = IP(world.host("web-n").ipv4)
+    elements.put(Family.IPV4, SetName.NO_ENDPOINT_PORTS, pack_vip(web, Protocol.TCP, 8080), b"goto refuse")
+    kernel.install(elements)
+
+    targets = [Target("tcp", address, port, 2) for address, port in ((web, 8080), (vip(1, 2, Family.IPV4), 80))]
+    direct, translated = probe(world, {"client-n": targets})["client-n"]
+
+    assert (dict(direct.outcomes), dict(translated.outcomes)) == ({Outcome.REFUSED: 2}, {Outcome.ANSWERED: 2})
+
+
 def test_an_address_that_is_not_the_nodes_has_no_node_ports(
     world: World, kernel: NftKernel, elements: Elements
 ) -> None:

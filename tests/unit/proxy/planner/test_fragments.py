@@ -134,6 +134,7 @@ ROWS = [
         endpoints: 10.96.0.10 TCP 80 #1 -> 10.244.1.1:8080
         node_ports: TCP 30080 -> goto node_port_pick_1
         node_port_endpoints: TCP 30080 #0 -> 10.244.0.1:8080
+        by_source_node_ports: TCP 30080
         local_source_node_ports: TCP 30080 -> goto local_source_node_port_pick_2
         local_source_node_port_endpoints: TCP 30080 #0 -> 10.244.0.1:8080
         local_source_node_port_endpoints: TCP 30080 #1 -> 10.244.1.1:8080
@@ -150,6 +151,7 @@ ROWS = [
         service_ports: 10.96.0.10 TCP 80 -> goto pick_1
         endpoints: 10.96.0.10 TCP 80 #0 -> 10.244.1.1:8080
         no_endpoint_node_ports: TCP 30080 -> drop
+        by_source_node_ports: TCP 30080
         local_source_node_ports: TCP 30080 -> goto local_source_node_port_pick_1
         local_source_node_port_endpoints: TCP 30080 #0 -> 10.244.1.1:8080
         host_masquerade_node_ports: TCP 30080
@@ -186,6 +188,7 @@ ROWS = [
         service_ports: 10.96.0.10 TCP 80 -> goto pick_1
         endpoints: 10.96.0.10 TCP 80 #0 -> 10.244.1.1:8080
         no_endpoint_ports: 198.51.100.7 TCP 80 -> drop
+        by_source_ports: 198.51.100.7 TCP 80
         local_source_ports: 198.51.100.7 TCP 80 -> goto local_source_pick_1
         local_source_endpoints: 198.51.100.7 TCP 80 #0 -> 10.244.1.1:8080
         host_masquerade_ports: 198.51.100.7 TCP 80
@@ -201,6 +204,7 @@ ROWS = [
         endpoints: 10.96.0.10 TCP 80 #0 -> 10.244.0.4:8080
         service_ports: 198.51.100.7 TCP 80 -> goto pick_1
         endpoints: 198.51.100.7 TCP 80 #0 -> 10.244.0.4:8080
+        by_source_ports: 198.51.100.7 TCP 80
         local_source_ports: 198.51.100.7 TCP 80 -> goto local_source_pick_1
         local_source_endpoints: 198.51.100.7 TCP 80 #0 -> 10.244.0.4:8080
         host_masquerade_ports: 198.51.100.7 TCP 80
