@@ -42,8 +42,8 @@ def test_a_service_recreated_with_another_address_answers_there_and_only_there(
     assert new.ip == OTHER_IP
 
 
-@pytest.mark.parametrize("label", ["service.kubernetes.io/service-proxy-name", "service.kubernetes.io/headless"])
-def test_a_service_that_is_labelled_away_vanishes_and_comes_back(cluster: Cluster, space: Space, label: str) -> None:
+def test_a_service_that_is_labelled_away_vanishes_and_comes_back(cluster: Cluster, space: Space) -> None:
+    label = "service.kubernetes.io/service-proxy-name"
     space.add_pods("web", ("north-1", "south-1"))
     web = target(space.add_service("web"))
     cluster.await_served(web, SERVED)

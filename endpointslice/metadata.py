@@ -9,8 +9,6 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from endpointslice.reasons import Reason
-
 T = TypeVar("T")
 
 SERVICE_NAME = "kubernetes.io/service-name"
@@ -26,7 +24,7 @@ class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Labels(Wire, frozen=True):
-    """The labels that hide an object from kube-proxy by their mere presence, and a slice's Service."""
+    """The labels that hide a Service or a slice from kube-proxy by their mere presence, and a slice's Service."""
 
     service_proxy_name: str | UnsetType | None = msgspec.field(default=UNSET, name=SERVICE_PROXY_NAME)
     headless: str | UnsetType | None = msgspec.field(default=UNSET, name=HEADLESS)
@@ -98,13 +96,14 @@ class Status(Wire, frozen=True):
     message: str | None = None
 
 
-def hiding_label(metadata: Metadata) -> Reason | None:
-    """The label that leaves an object to others; any value counts, as with kube-proxy's label selectors."""
-    labels = metadata.labels
-    if labels is None:
-        return None
-    if labels.service_proxy_name is not UNSET:
-        return Reason.OTHER_PROXY
-    if labels.headless is not UNSET:
-        return Reason.HEADLESS_LABEL
-    return None
+def is_other_proxys(metadata: Metadata) -> bool:
+    """Whether a Service's label leaves it to another proxy; any value counts, as with kube-proxy's label selector."""
+    return metadata.labels is not None and metadata.labels.service_proxy_name is not UNSET
+
+
+def is_headless_services(metadata: Metadata) -> bool:
+    """Whether a slice's label says that its Service is headless.
+
+    On a Service that label means nothing (kube-proxy 1.36), nor does the other one on a slice.
+    """
+    return metadata.labels is not None and metadata.labels.headless is not UNSET

@@ -11,8 +11,8 @@ class Reason(StrEnum):
 
     # whole objects
     BAD_OBJECT = "bad-object"  # a field of the wrong type; the detail names it as "$.spec.ports[0].port"
-    OTHER_PROXY = "other-proxy"  # label service.kubernetes.io/service-proxy-name
-    HEADLESS_LABEL = "headless-label"  # label service.kubernetes.io/headless
+    OTHER_PROXY = "other-proxy"  # a Service's label service.kubernetes.io/service-proxy-name
+    HEADLESS_LABEL = "headless-label"  # a slice's label service.kubernetes.io/headless
     HEADLESS = "headless"  # clusterIP None
     EXTERNAL_NAME = "external-name"
     NO_CLUSTER_IP = "no-cluster-ip"

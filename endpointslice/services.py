@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from endpointslice import api
 from endpointslice.addresses import family_of, parse_cidr, parse_ip
-from endpointslice.metadata import hiding_label
+from endpointslice.metadata import is_other_proxys
 from endpointslice.reasons import Converted, Reason, describe, name_object, skip_object
 from endpointslice.types import (
     CIDR,
@@ -61,9 +61,8 @@ def convert_service(wire: api.Service, name: str) -> Converted:
 
 
 def _why_unused(wire: api.Service) -> Reason | None:
-    hidden = hiding_label(wire.metadata)
-    if hidden is not None:
-        return hidden
+    if is_other_proxys(wire.metadata):
+        return Reason.OTHER_PROXY
     if wire.spec.type == "ExternalName":
         return Reason.EXTERNAL_NAME
     if wire.spec.cluster_ip == _NO_IP or _NO_IP in (wire.spec.cluster_ips or ()):

@@ -7,7 +7,7 @@ import msgspec
 
 from endpointslice import api
 from endpointslice.addresses import parse_ip
-from endpointslice.metadata import hiding_label
+from endpointslice.metadata import is_headless_services
 from endpointslice.reasons import Converted, Reason, describe, name_object, skip_object
 from endpointslice.services import MAX_PORT, PROTOCOLS
 from endpointslice.types import (
@@ -64,9 +64,8 @@ def with_api_defaults(wire: api.EndpointSlice) -> api.EndpointSlice:
 
 def _why_unused(wire: api.EndpointSlice) -> tuple[Reason, str] | None:
     labels = wire.metadata.labels
-    hidden = hiding_label(wire.metadata)
-    if hidden is not None:
-        return hidden, ""
+    if is_headless_services(wire.metadata):
+        return Reason.HEADLESS_LABEL, ""
     if labels is None or not labels.service_name:
         return Reason.NO_SERVICE_NAME, ""
     if wire.address_type in _FAMILIES:

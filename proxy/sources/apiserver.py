@@ -11,15 +11,16 @@ from proxy.sources.watch import PATIENT, KindWatch, Patience, Resource, Reunion
 
 _JOIN_S = 1.0
 
-# Presence of either label hides the object, whatever its value: kube-proxy's own selector.
-_OURS = "!service.kubernetes.io/headless,!service.kubernetes.io/service-proxy-name"
+# Presence of the label hides the object, whatever its value: kube-proxy's own selectors (1.36).
+_OUR_SERVICES = "!service.kubernetes.io/service-proxy-name"
+_OUR_SLICES = "!service.kubernetes.io/headless"
 
 
 def list_resources(node: NodeName) -> tuple[Resource, ...]:
     """What a node's daemon follows. Of Nodes only its own: all of them would be 83,000 events/s at 5,000 nodes."""
     return (
-        Resource(Kind.SERVICE, "/api/v1/services", _OURS, "spec.clusterIP!=None"),
-        Resource(Kind.ENDPOINT_SLICE, "/apis/discovery.k8s.io/v1/endpointslices", _OURS),
+        Resource(Kind.SERVICE, "/api/v1/services", _OUR_SERVICES, "spec.clusterIP!=None"),
+        Resource(Kind.ENDPOINT_SLICE, "/apis/discovery.k8s.io/v1/endpointslices", _OUR_SLICES),
         Resource(
             Kind.NODE, "/api/v1/nodes", field_selector=f"metadata.name={node}", permission="list and watch on nodes"
         ),

@@ -12,7 +12,7 @@ import msgspec
 
 from endpointslice.addresses import family_of, parse_ip
 from endpointslice.decode import Changed, convert_document
-from endpointslice.metadata import SERVICE_NAME, ZONE
+from endpointslice.metadata import HEADLESS, SERVICE_NAME, ZONE
 from endpointslice.types import IP, Family, ServiceName, TrafficDistribution
 
 _ZONAL = set(TrafficDistribution)  # every known value hints zones
@@ -155,7 +155,7 @@ def _make_slices(service: _Service, pods: Iterable[_Pod], zones: Mapping[str, st
             "metadata": {
                 "name": f"{service.metadata.name}-derived-{family.lower()}{number}",
                 "namespace": service.metadata.namespace,
-                "labels": {**(service.metadata.labels or {}), SERVICE_NAME: service.metadata.name},
+                "labels": {**_kept_labels(service), SERVICE_NAME: service.metadata.name},
             },
             "addressType": str(family),
             "ports": [port._asdict() for port in ports],
@@ -213,3 +213,8 @@ def _make_endpoint(service: _Service, pod: _Pod, ip: IP, zones: Mapping[str, str
             "uid": pod.metadata.uid,
         },
     }
+
+
+def _kept_labels(service: _Service) -> dict[str, str]:
+    """What the slice controller takes over: all but its own label for slices of headless Services."""
+    return {key: value for key, value in (service.metadata.labels or {}).items() if key != HEADLESS}

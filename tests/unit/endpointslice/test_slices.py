@@ -45,16 +45,16 @@ def test_an_ordinary_slice_has_the_fields_that_are_read() -> None:
             "",
             id="headless label",
         ),
-        pytest.param(
-            {"labels": {"kubernetes.io/service-name": "web", "service.kubernetes.io/service-proxy-name": "x"}},
-            "other-proxy",
-            "",
-            id="another proxy's",
-        ),
     ],
 )
 def test_a_slice_that_is_no_services_is_skipped(fields: dict[str, object], reason: str, detail: str) -> None:
     assert Converted(None, (Skipped(LABEL, reason, detail),)) == convert(slice_json(**fields))
+
+
+def test_the_label_of_another_proxys_service_hides_no_slice() -> None:
+    labels = {"kubernetes.io/service-name": "web", "service.kubernetes.io/service-proxy-name": "x"}
+
+    assert convert(slice_json(labels=labels)).object is not None
 
 
 def test_an_ipv6_slice_has_ipv6_endpoints() -> None:

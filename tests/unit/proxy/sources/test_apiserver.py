@@ -11,14 +11,14 @@ from proxy.sources.transport import ApiServer
 from tests.unit.proxy.sources.api_double import Answer, ApiDouble, Posted, Request, answer_list, answer_status
 
 RESOURCES = {resource.kind: resource for resource in list_resources(NodeName("n1"))}
-HIDDEN = "!service.kubernetes.io/headless,!service.kubernetes.io/service-proxy-name"
+OUR_SERVICES, OUR_SLICES = "!service.kubernetes.io/service-proxy-name", "!service.kubernetes.io/headless"
 
 
 @pytest.mark.parametrize(
     ("kind", "label_selector", "field_selector", "is_optional"),
     [
-        pytest.param(Kind.SERVICE, HIDDEN, "spec.clusterIP!=None", False, id="Services that are ours"),
-        pytest.param(Kind.ENDPOINT_SLICE, HIDDEN, "", False, id="slices that are ours"),
+        pytest.param(Kind.SERVICE, OUR_SERVICES, "spec.clusterIP!=None", False, id="Services that are ours"),
+        pytest.param(Kind.ENDPOINT_SLICE, OUR_SLICES, "", False, id="slices that are ours"),
         pytest.param(Kind.NODE, "", "metadata.name=n1", True, id="our own Node only"),
         pytest.param(Kind.DAEMON_SET, "", "", True, id="all DaemonSets"),
         pytest.param(Kind.SERVICE_CIDR, "", "", True, id="all ServiceCIDRs"),

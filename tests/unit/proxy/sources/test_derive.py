@@ -186,8 +186,8 @@ def test_pods_whose_named_ports_differ_are_in_different_slices() -> None:
     ]
 
 
-def test_labels_that_hide_the_service_hide_its_slices() -> None:
-    hidden = service()
-    hidden["metadata"]["labels"] = {"service.kubernetes.io/service-proxy-name": "other"}
+def test_a_label_that_would_hide_a_slice_is_not_taken_over_from_its_service() -> None:
+    labelled = service()
+    labelled["metadata"]["labels"] = {"service.kubernetes.io/headless": ""}
 
-    assert derive(hidden, pod("a", "10.0.0.1")) == []
+    assert len(derive(labelled, pod("a", "10.0.0.1"))) == 1
