@@ -11,7 +11,7 @@ from proxy.kernel.change import KernelError
 from proxy.restart import RestartWanted
 from proxy.version import VERSION
 
-_COMMANDS = ("run", "plan", "explain", "dump", "cleanup")  # each is a module of proxy.cli, and a command in it
+_COMMANDS = ("run", "plan", "explain", "verify", "dump", "cleanup")  # modules of proxy.cli, each with its command
 
 
 class _Commands(click.Group):

@@ -49,6 +49,12 @@ class HostAddressWatch:
                 events.get()
 
 
+def list_addresses() -> frozenset[IP]:
+    """The addresses of global scope, now."""
+    with IPRoute() as route:
+        return _list_addresses(route)
+
+
 def _list_addresses(route: IPRoute) -> frozenset[IP]:
     found: set[IP] = set()
     for message in route.get_addr():

@@ -33,6 +33,12 @@ def load_options(command: F) -> F:
     return source_options(dump(control(command)))
 
 
+def check_flags(flags: dict[str, Any]) -> None:
+    """ConfigError for flags and files that `load_state` would refuse before it reads a source."""
+    _read_settings(flags)
+    check_sources(flags["manifests"], flags["kubeconfig"])
+
+
 def load_state(flags: dict[str, Any]) -> tuple[Loaded, Settings]:
     """The Snapshot, and the settings: those of the flags that were given, else those that the source brought along."""
     settings, given = _read_settings(flags)

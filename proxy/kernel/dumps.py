@@ -67,7 +67,7 @@ def unpack_elements(set_id: SetId, payloads: Iterable[bytes]) -> dict[bytes, byt
         return _parse_ranges(address_bytes(set_id.family), payloads)
     elements = list(iter_elements(payloads))
     if layout.interval:
-        return _pair_ranges(key_bytes(set_id), elements)
+        return pair_ranges(key_bytes(set_id), elements)
     found = {key: data for key, data, _end, _counter in elements}
     if b"" in found:
         return Unusable.FOREIGN
@@ -108,7 +108,7 @@ def _iter_body(body: bytes, shapes: dict[int, _Shape], verdicts: dict[bytes, byt
             continue
         if not shape.plain:
             if data not in verdicts:
-                verdicts[data] = _parse_data(data)
+                verdicts[data] = parse_data(data)
             data = verdicts[data]  # from the kernel's form to ours
         yield Element(key, data, shape.end, counter)
 
@@ -152,13 +152,13 @@ def _parse_element(element: bytes) -> Element:
     counter = _find_counter(element, *places[EXPRESSION]) if EXPRESSION in places else (0, 0)
     return Element(
         key=element[key_first + HEADER.size : key_last],
-        data=_parse_data(element[first:last]),
+        data=parse_data(element[first:last]),
         end=_is_end(element, *places.get(FLAGS, (0, 0))),
         counter=element[slice(*counter)],
     )
 
 
-def _parse_data(data: bytes) -> bytes:
+def parse_data(data: bytes) -> bytes:
     """An endpoint as it is, a verdict in words; a verdict that we don't know keeps its number."""
     found = parse_attributes(data)
     if VERDICT not in found:
@@ -174,7 +174,7 @@ def parse_packets(counter: bytes) -> int:
     return parse_number(parse_attributes(counter).get(_COUNTER_PACKETS, b""))
 
 
-def _pair_ranges(size: int, elements: Sequence[Element]) -> dict[bytes, bytes] | Unusable:
+def pair_ranges(size: int, elements: Sequence[Element]) -> dict[bytes, bytes] | Unusable:
     """Ranges as first + last value; an end without a start (nft puts one at zero) is nothing."""
     found: dict[bytes, bytes] = {}
     start: bytes | None = None

@@ -12,11 +12,12 @@ def test_the_help_names_every_command_and_shows_the_first_steps(run_closeby: Run
     code, out, _ = run_closeby("--help")
 
     assert code == 0
-    assert all(f"\n  {command} " in out for command in ("run", "plan", "explain", "dump", "cleanup", "version"))
+    commands = ("run", "plan", "explain", "verify", "dump", "cleanup", "version")
+    assert all(f"\n  {command} " in out for command in commands)
     assert "closeby plan --node node-1 --manifests ./manifests" in out
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "explain", "dump"])
+@pytest.mark.parametrize("command", ["run", "plan", "explain", "verify", "dump"])
 def test_each_commands_help_has_examples(run_closeby: RunCloseby, command: str) -> None:
     code, out, _ = run_closeby(command, "-h")
 
@@ -52,6 +53,8 @@ def test_version(run_closeby: RunCloseby) -> None:
         pytest.param(["run", "--kubeconfig", "/absent"], "--kubeconfig: /absent does not exist", id="a kubeconfig"),
         pytest.param(["run", "--manifests", "/absent"], "--manifests: /absent is not a directory", id="a folder"),
         pytest.param(["plan", "--manifests", "/absent"], "--manifests: /absent is not a directory", id="plan's folder"),
+        pytest.param(["verify", "--manifests", "/absent"], "--manifests: /absent is not a dir", id="verify's folder"),
+        pytest.param(["verify", "--table", "nat"], "'nat' is not one of 'all', 'closeby', 'kube-proxy'", id="a table"),
         pytest.param(["dump", "--kubeconfig", "/absent"], "--kubeconfig: /absent does not", id="dump's kubeconfig"),
         pytest.param(["plan", "--dump", "/absent"], "--dump /absent: No such file", id="a dump that isn't there"),
         pytest.param(["explain", "web", "--manifests", "/"], '"web": write it as NAMESPACE/SERVICE', id="a bare name"),
