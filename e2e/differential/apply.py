@@ -6,18 +6,19 @@ what happens to a kind of object. Another one has an endpoint hinted for each zo
 
 import itertools
 import time
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from e2e.controlplane.api import Object
 from e2e.differential.clients import Patience
 from e2e.differential.judge import ask
 from e2e.differential.model import EndpointSpec, PortSpec, ServiceSpec, SlicePortSpec, SliceSpec, State
-from e2e.differential.objects import render_service, render_slice, render_state
+from e2e.differential.objects import MADE, render_service, render_slice, render_state
 from e2e.differential.places import LOCAL_PODS, MARKER, NAMESPACE, NODE, TARGET_PORTS, ZONE_MARKER, ZONES, cluster_ip
 from e2e.differential.rig import Rig
 from e2e.differential.targets import Probe, Target
 
-_SYNC_S = 30.0
+_SYNC_S = 60.0
 _PATIENCE = Patience(0.3, 1)
 _PAUSE_S = 0.01
 _FIRST_PORT = 10_000
@@ -27,7 +28,7 @@ _FIRST_MARKER_IP = 200  # in the servers' range, above all endpoints
 _MARKER_IPS = 40
 _ZONE_LABEL = "topology.kubernetes.io/zone"
 
-Key: TypeAlias = tuple[str, str]  # kind, name
+Key: TypeAlias = tuple[str, str, str]  # kind, name, and what tells a slice from one made before
 
 
 class Applier:
@@ -44,14 +45,16 @@ class Applier:
             self._api.create(obj)
 
     def apply(self, state: State) -> None:
-        """Returns when both proxies have it. TimeoutError if one hasn't within 30 s."""
-        self.store(state)
-        self._await_synced(state.zone)
+        """Returns when both proxies have it. TimeoutError if one hasn't within a minute."""
+        moved = state.zone != self._zone
+        self._store(state)
+        assert self._marker
+        self._await_reached([*_marked(self._marker), *(_in_zone(state.zone) if moved else ())])
 
-    def store(self, state: State) -> None:
+    def _store(self, state: State) -> None:
         """Delete, create and replace what differs; the marker last."""
         wanted = {_key(obj): obj for obj in render_state(state)}
-        for kind, name in reversed([key for key in self._stored if key not in wanted]):
+        for kind, name, _ in reversed([key for key in self._stored if key not in wanted]):
             self._api.delete(kind, f"{NAMESPACE}/{name}")
         if state.zone != self._zone:
             self._api.patch("Node", NODE, {"metadata": {"labels": {_ZONE_LABEL: state.zone}}})
@@ -70,7 +73,7 @@ class Applier:
             self._api.request("PUT", self._api.path(obj["kind"], name), obj)
         status = obj.get("status")
         if status and status != (before or {}).get("status", {"loadBalancer": {"ingress": []}}):
-            self._api.patch_status("Service", name, status)
+            self._api.patch_status(obj["kind"], name, status)
 
     def _move_marker(self) -> None:
         before, self._marker = self._marker, _marker(next(self._steps))
@@ -78,9 +81,7 @@ class Applier:
         for obj in _objects(self._marker):
             self._put(obj, old.get(_key(obj)))
 
-    def _await_synced(self, zone: str | None) -> None:
-        assert self._marker
-        expected = _expected(self._marker, zone)
+    def _await_reached(self, expected: Sequence[tuple[Probe, frozenset[str]]]) -> None:
         deadline = time.monotonic() + _SYNC_S
         while True:
             both = ask(self._rig, [probe for probe, _ in expected], _PATIENCE)
@@ -97,7 +98,8 @@ class Applier:
 
 
 def _key(obj: Object) -> Key:
-    return obj["kind"], obj["metadata"]["name"]
+    meta = obj["metadata"]
+    return obj["kind"], meta["name"], meta.get("annotations", {}).get(MADE, "")
 
 
 def _objects(service: ServiceSpec) -> list[Object]:
@@ -123,17 +125,18 @@ def _zone_marker() -> ServiceSpec:
     return ServiceSpec(ZONE_MARKER, "ClusterIP", _cluster_ips(2301), (PortSpec("zone", "TCP", 80),), pieces)
 
 
-def _expected(marker: ServiceSpec, zone: str | None) -> list[tuple[Probe, frozenset[str]]]:
-    """Whom the first pod reaches through the two markers once everything is in place."""
-    reached = []
+def _marked(marker: ServiceSpec) -> Iterator[tuple[Probe, frozenset[str]]]:
+    """Whom the first pod reaches through the marker once everything is in place."""
     for piece in marker.slices:
-        ips = frozenset({piece.endpoints[0].ip})
-        cluster = marker.cluster_ips[piece.is_ipv6]
-        reached.append((Probe(LOCAL_PODS[0], Target("TCP", cluster, marker.ports[0].port, 1, MARKER)), ips))
-        ips = frozenset(_server_ip(_zone_number(z), ipv6=piece.is_ipv6) for z in ZONES if zone in {z, None})
-        cluster = _cluster_ips(2301)[piece.is_ipv6]
-        reached.append((Probe(LOCAL_PODS[0], Target("TCP", cluster, 80, len(ZONES), ZONE_MARKER)), ips))
-    return reached
+        target = Target("TCP", marker.cluster_ips[piece.is_ipv6], marker.ports[0].port, 1, MARKER)
+        yield Probe(LOCAL_PODS[0], target), frozenset({piece.endpoints[0].ip})
+
+
+def _in_zone(zone: str | None) -> Iterator[tuple[Probe, frozenset[str]]]:
+    """Whom it reaches through the other one once both know of the zone."""
+    for ipv6, cluster in zip(_FAMILIES, _cluster_ips(2301), strict=True):
+        ips = frozenset(_server_ip(_zone_number(z), ipv6=ipv6) for z in ZONES if zone in {z, None})
+        yield Probe(LOCAL_PODS[0], Target("TCP", cluster, 80, len(ZONES), ZONE_MARKER)), ips
 
 
 def _reached(fates: frozenset[str]) -> frozenset[str]:

@@ -25,7 +25,15 @@ _TICK_S = 0.01
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _PORTS = range(1024, 65536)
 _UNREACHABLE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EPERM, errno.EADDRNOTAVAIL}
+_IPV6_RECVERR = 25
 _ERROR_BYTES = 16  # of sock_extended_err, which begins with the errno
+_PINGS = {socket.IPPROTO_ICMP, socket.IPPROTO_ICMPV6}
+_QUESTIONS = {  # the kernel fills in an echo request's identifier and checksum
+    ("UDP", socket.AF_INET): b"?",
+    ("UDP", socket.AF_INET6): b"?",
+    ("ICMP", socket.AF_INET): struct.pack("!BBHHH", 8, 0, 0, 0, 1),
+    ("ICMP", socket.AF_INET6): struct.pack("!BBHHH", 128, 0, 0, 0, 1),
+}
 _FAILURES = {"refused", "timed-out", "unreachable"}
 
 
@@ -41,7 +49,7 @@ class Target:
 
     def __init__(self, order: list[object]) -> None:
         protocol, ip, port, candidates = order
-        self.is_tcp = protocol == "TCP"
+        self.protocol = str(protocol)
         self.address = (str(ip), int(str(port)))
         self.family = socket.AF_INET6 if ":" in str(ip) else socket.AF_INET
         self.candidates = int(str(candidates))
@@ -66,16 +74,17 @@ class Attempts:
     def start(self, target: Target, timeout_s: float) -> None:
         """Begin a try."""
         target.started += 1
-        sock = socket.socket(target.family, socket.SOCK_STREAM if target.is_tcp else socket.SOCK_DGRAM)
-        sock.settimeout(0.0)
-        if target.is_tcp:
+        sock = open_socket(target)
+        if target.protocol == "TCP":
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+            if target.family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVERR, 1)  # IPv4's errors are queued without
         self.bind(sock)
         code = sock.connect_ex(target.address)
         if code in {0, errno.EINPROGRESS}:
             try:
-                if not target.is_tcp:
-                    sock.send(b"?")
+                if target.protocol != "TCP":
+                    sock.send(_QUESTIONS[target.protocol, target.family])
             except OSError as error:
                 code = error.errno or 1
         if code not in {0, errno.EINPROGRESS}:
@@ -107,6 +116,17 @@ class Attempts:
             end(sock, target, "timed-out")
 
 
+def open_socket(target: Target) -> socket.socket:
+    """One of its protocol; a ping needs the kernel's leave (sysctl ping_group_range)."""
+    if target.protocol == "ICMP":
+        number = socket.IPPROTO_ICMPV6 if target.family == socket.AF_INET6 else socket.IPPROTO_ICMP
+        sock = socket.socket(target.family, socket.SOCK_DGRAM, number)
+    else:
+        sock = socket.socket(target.family, socket.SOCK_STREAM if target.protocol == "TCP" else socket.SOCK_DGRAM)
+    sock.settimeout(0.0)
+    return sock
+
+
 def read(sock: socket.socket) -> str:
     """The fate of a socket that has something; "" if there is none yet."""
     try:
@@ -115,6 +135,8 @@ def read(sock: socket.socket) -> str:
         return read_error(sock)
     except OSError as error:
         return name_error(error.errno or 0)
+    if sock.proto in _PINGS:
+        return "echo"
     return data.decode().strip() or "closed"
 
 

@@ -1,15 +1,18 @@
 """Worlds by chance: equal seeds give equal worlds. Pure.
 
 Not made, since Kubernetes leaves it open: two endpoints of one Service port with one address that both don't terminate
-(kube-proxy takes one by map order), and two Services with one address and port (D9 of DESIGN.md).
+(kube-proxy takes one by map order). Two Services with one address and port are left open, too, but wanted.py knows
+what closeby makes of them.
 """
 
 from random import Random
 
 from msgspec.structs import replace
 
+from e2e.differential.claim import claim_one_address
 from e2e.differential.model import (
     BalancerIP,
+    DaemonSetSpec,
     EndpointSpec,
     PortSpec,
     ServiceSpec,
@@ -19,13 +22,24 @@ from e2e.differential.model import (
     World,
 )
 from e2e.differential.mutate import mutate
-from e2e.differential.places import NODE, NODES, SOURCE_RANGES, TARGET_PORTS, ZONES, cluster_ip, endpoint_pool, vip
+from e2e.differential.places import (
+    HIDING_LABELS,
+    NODE,
+    NODES,
+    SOURCE_RANGES,
+    TARGET_PORTS,
+    ZONES,
+    cluster_ip,
+    endpoint_pool,
+    vip,
+)
 
 _MOST_SERVICES = 4
 _CHANGES = (0, 0, 1, 1, 2, 3)
 _MOST_ENDPOINTS = 5
 _FIRST_NODE_PORT = 30000  # the API server itself allots from 30086 on, first
 _CLUSTER_IPS = 2000
+_CLAIM, _STICKY, _DAEMON_SET, _HIDDEN, _SCTP = 0.15, 0.15, 0.2, 0.03, 0.1  # how often
 _NUMBERS = 16  # addresses and ports of one world's Service
 
 
@@ -34,6 +48,8 @@ def make_world(seed: int) -> World:
     rng = Random(seed)
     zone = rng.choice((*ZONES, *ZONES, None))
     services = tuple(make_service(rng, seed, number) for number in range(rng.randint(1, _MOST_SERVICES)))
+    if rng.random() < _CLAIM:
+        services = claim_one_address(rng, services)
     states = [State(zone, services)]
     for _ in range(rng.choice(_CHANGES)):
         states.append(mutate(rng, states[-1]))
@@ -49,7 +65,7 @@ def make_service(rng: Random, seed: int, number: int) -> ServiceSpec:
     external_ips = _vips(rng, number, families, rng.choice((0, 0, 0, 1, 2)))
     hints = rng.choice(("none", "zones", "zones", "nodes", "both", "any"))
     reachable = kind != "ClusterIP" or bool(external_ips)
-    return ServiceSpec(
+    service = ServiceSpec(
         name=f"w{seed % 1_000_000}-{number}",
         type=kind,
         cluster_ips=tuple(_cluster_ip(seed, number, ipv6=ipv6) for ipv6 in families),
@@ -61,8 +77,48 @@ def make_service(rng: Random, seed: int, number: int) -> ServiceSpec:
         external_ips=external_ips,
         balancer_ips=_balancer_ips(rng, number, families) if kind == "LoadBalancer" else (),
         source_ranges=make_source_ranges(rng) if kind == "LoadBalancer" else (),
-        sticky=rng.random() < 0.15,
     )
+    return _make_special(rng, service)
+
+
+def _make_special(rng: Random, service: ServiceSpec) -> ServiceSpec:
+    """Affinity, a DaemonSet or a hiding label, for some; affinity mostly without policies, so that it binds for all."""
+    chance = rng.random()
+    if chance < _STICKY:
+        policies = ("Cluster", "Cluster") if rng.random() < 0.7 else (service.internal_policy, service.external_policy)
+        return replace(service, sticky=True, internal_policy=policies[0], external_policy=policies[1])
+    if chance < _STICKY + _DAEMON_SET:
+        return _back_by_daemon_set(rng, service)
+    if chance < _STICKY + _DAEMON_SET + _HIDDEN:
+        return replace(service, label=rng.choice(HIDING_LABELS))
+    return service
+
+
+def _back_by_daemon_set(rng: Random, service: ServiceSpec) -> ServiceSpec:
+    """Every endpoint a pod of the DaemonSet's; it covers its nodes, or never can, or this node's pods are others'.
+
+    Numbers between would leave open whether the rule is held on for its 30 s.
+    """
+    slices = tuple(
+        replace(piece, endpoints=tuple(_make_pod(rng, service.name, one) for one in piece.endpoints))
+        for piece in service.slices
+    )
+    backing = DaemonSetSpec(desired=rng.choice((2, 2, 2, 50)), owns=rng.random() < 0.85)
+    distribution = rng.choice(("PreferClose", "PreferClose", "PreferSameZone", service.distribution))
+    return replace(service, slices=slices, daemon_set=backing, distribution=distribution)
+
+
+def _make_pod(rng: Random, service: str, endpoint: EndpointSpec) -> EndpointSpec:
+    """A pod of the DaemonSet's; on this node mostly a ready one, without node hints, which come before the rule."""
+    endpoint = replace(endpoint, pod=_pod_name(service, endpoint.ip))
+    if endpoint.terminating or endpoint.node != NODE or rng.random() < 0.3:
+        return endpoint
+    return replace(endpoint, ready=True, for_nodes=())
+
+
+def _pod_name(service: str, ip: str) -> str:
+    """As the DaemonSet's controller names pods: five letters and digits after its own name."""
+    return f"{service}-{ip.replace(':', '.').rpartition('.')[2]:0>3}{'v6' if ':' in ip else 'v4'}"
 
 
 def make_source_ranges(rng: Random) -> tuple[str, ...]:
@@ -88,6 +144,8 @@ def _ports(rng: Random, number: int, *, with_node_ports: bool) -> tuple[PortSpec
         port = 80 + 10 * number + (2 if index > 1 else 0 if same_number else index)
         node_port = _FIRST_NODE_PORT + number * _NUMBERS + index if with_node_ports and rng.random() < 0.9 else 0
         made.append(PortSpec(name, protocol, port, node_port))
+    if all(names) and rng.random() < _SCTP:
+        made.append(replace(made[0], name="sctp", protocol="SCTP"))  # the same numbers
     return tuple(made)
 
 
@@ -134,7 +192,7 @@ def _slice_ports(rng: Random, ports: tuple[PortSpec, ...]) -> tuple[SlicePortSpe
         if rng.random() < 0.07:
             continue
         number = rng.choice(TARGET_PORTS) if rng.random() > 0.04 else None
-        protocol = port.protocol if rng.random() > 0.04 else {"TCP": "UDP", "UDP": "TCP"}[port.protocol]
+        protocol = port.protocol if rng.random() > 0.04 else {"TCP": "UDP", "UDP": "TCP", "SCTP": "TCP"}[port.protocol]
         made.append(SlicePortSpec(port.name, protocol, number))
     return tuple(made)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from e2e.differential.clients import Fates, Patience
+from e2e.differential.expect import reached
 from e2e.differential.rig import Rig
 from e2e.differential.targets import Probe, Target
 
@@ -44,12 +45,34 @@ def confirm(rig: Rig, probes: Sequence[Probe]) -> list[Disagreement]:
 
 
 def _compare(rig: Rig, probes: Sequence[Probe], patience: Patience) -> list[Disagreement]:
-    found = zip(probes, *ask(rig, probes, patience), strict=True)
+    closeby, peer = ask(rig, probes, patience)
+    bound = [_list_bound(probes, side) for side in (closeby, peer)]
     return [
-        Disagreement(probe, closeby, peer)
-        for probe, closeby, peer in found
-        if comparable(probe, closeby) != comparable(probe, peer)
+        Disagreement(probe, mine, other)
+        for probe, mine, other in zip(probes, closeby, peer, strict=True)
+        if comparable(probe, mine) != comparable(probe, other)
+        or len(bound[0][probe.binding]) != len(bound[1][probe.binding])
+        or not keeps_own_rule(probe, mine)
     ]
+
+
+def keeps_own_rule(probe: Probe, closeby: Fates) -> bool:
+    """Whether closeby reached what it must by a rule of its own, if there is one for the probe."""
+    if probe.must is None:
+        return True
+    answered = reached(closeby)
+    return (
+        answered <= probe.must and bool(answered) == bool(probe.must) if probe.target.sticky else answered == probe.must
+    )
+
+
+def _list_bound(probes: Sequence[Probe], fates: Sequence[Fates]) -> dict[str, frozenset[str]]:
+    """The endpoints that the probes of one binding met together: it holds for all frontends of a Service port."""
+    found: dict[str, frozenset[str]] = {"": frozenset()}
+    for probe, met in zip(probes, fates, strict=True):
+        if probe.binding:
+            found[probe.binding] = found.get(probe.binding, frozenset()) | reached(met)
+    return found
 
 
 def comparable(probe: Probe, fates: Fates) -> Fates:

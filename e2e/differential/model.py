@@ -7,7 +7,7 @@ class PortSpec(msgspec.Struct, frozen=True):
     """A port of a Service."""
 
     name: str
-    protocol: str  # TCP or UDP
+    protocol: str  # TCP, UDP or SCTP
     port: int
     node_port: int = 0
 
@@ -23,6 +23,7 @@ class EndpointSpec(msgspec.Struct, frozen=True):
     terminating: bool | None = None
     for_zones: tuple[str, ...] = ()
     for_nodes: tuple[str, ...] = ()
+    pod: str = ""  # of its targetRef
 
 
 class SlicePortSpec(msgspec.Struct, frozen=True):
@@ -40,6 +41,8 @@ class SliceSpec(msgspec.Struct, frozen=True):
     is_ipv6: bool
     ports: tuple[SlicePortSpec, ...]
     endpoints: tuple[EndpointSpec, ...]
+    label: str = ""  # one of HIDING_LABELS
+    made: int = 0  # another number: deleted, and created anew
 
 
 class BalancerIP(msgspec.Struct, frozen=True):
@@ -47,6 +50,13 @@ class BalancerIP(msgspec.Struct, frozen=True):
 
     ip: str
     mode: str  # VIP or Proxy
+
+
+class DaemonSetSpec(msgspec.Struct, frozen=True):
+    """The DaemonSet that a Service selects, named as the Service."""
+
+    desired: int  # nodes that it says it is meant for
+    owns: bool  # this node's pods say so, too; else another owner
 
 
 class ServiceSpec(msgspec.Struct, frozen=True):
@@ -64,6 +74,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     balancer_ips: tuple[BalancerIP, ...] = ()
     source_ranges: tuple[str, ...] = ()
     sticky: bool = False  # sessionAffinity ClientIP
+    label: str = ""  # one of HIDING_LABELS
+    daemon_set: DaemonSetSpec | None = None
 
 
 class State(msgspec.Struct, frozen=True):

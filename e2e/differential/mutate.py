@@ -7,7 +7,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from e2e.differential.model import EndpointSpec, ServiceSpec, SliceSpec, State
-from e2e.differential.places import NODE, SOURCE_RANGES, TARGET_PORTS, ZONES
+from e2e.differential.places import HIDING_LABELS, NODE, SOURCE_RANGES, TARGET_PORTS, ZONES
 
 T = TypeVar("T")
 
@@ -115,6 +115,62 @@ def _change_distribution(rng: Random, service: ServiceSpec) -> ServiceSpec:
     return replace(service, distribution=rng.choice((None, "PreferClose", "PreferSameNode")))
 
 
+def _change_label(rng: Random, service: ServiceSpec) -> ServiceSpec:
+    """A label that may hide the Service, or a slice, from service proxies comes or goes."""
+    label = rng.choice(HIDING_LABELS)
+    if rng.random() < 0.7:
+        return replace(service, label="" if service.label else label)
+    return _in_a_slice(rng, service, lambda piece: replace(piece, label="" if piece.label else label))
+
+
+def _remake_slice(rng: Random, service: ServiceSpec) -> ServiceSpec:
+    return _in_a_slice(rng, service, lambda piece: replace(piece, made=piece.made + 1))
+
+
+def _rename_port(rng: Random, service: ServiceSpec) -> ServiceSpec:
+    """A port of the Service; its slices follow mostly."""
+    index = rng.randrange(len(service.ports))
+    port = service.ports[index]
+    renamed = replace(port, name=f"{port.name or 'port'}x"[:15])
+    service = replace(service, ports=_with(service.ports, index, renamed))
+    if rng.random() < 0.2:
+        return service
+    slices = tuple(
+        replace(
+            piece,
+            ports=tuple(replace(one, name=renamed.name) if one.name == port.name else one for one in piece.ports),
+        )
+        for piece in service.slices
+    )
+    return replace(service, slices=slices)
+
+
+def _switch_type(rng: Random, service: ServiceSpec) -> ServiceSpec:
+    """To another; what the new one doesn't have goes."""
+    kind = rng.choice([one for one in ("ClusterIP", "NodePort", "LoadBalancer") if one != service.type])
+    service = replace(service, type=kind)
+    if kind != "LoadBalancer":
+        service = replace(service, balancer_ips=(), source_ranges=())
+    if kind == "ClusterIP":
+        service = replace(service, ports=tuple(replace(port, node_port=0) for port in service.ports))
+        if not service.external_ips:
+            service = replace(service, external_policy="Cluster")
+    return service
+
+
+def _move_node_port(rng: Random, service: ServiceSpec) -> ServiceSpec:
+    """Eight up or down, where none of the world's is."""
+    having = [index for index, port in enumerate(service.ports) if port.node_port]
+    if not having:
+        return service
+    index = rng.choice(having)
+    port = service.ports[index]
+    same = {one.protocol for one in service.ports if one.node_port == port.node_port ^ 8}
+    if port.protocol in same:
+        return service
+    return replace(service, ports=_with(service.ports, index, replace(port, node_port=port.node_port ^ 8)))
+
+
 _CHANGES: tuple[Callable[[Random, ServiceSpec], ServiceSpec], ...] = (
     _change_policy,
     _change_policy,
@@ -129,6 +185,16 @@ _CHANGES: tuple[Callable[[Random, ServiceSpec], ServiceSpec], ...] = (
     _change_distribution,
     _change_source_ranges,
     _change_affinity,
+    _change_label,
+    _change_label,
+    _remake_slice,
+    _remake_slice,
+    _rename_port,
+    _rename_port,
+    _switch_type,
+    _switch_type,
+    _move_node_port,
+    _move_node_port,
 )
 
 

@@ -3,15 +3,21 @@
 from collections.abc import Iterator
 
 from e2e.controlplane.api import Object
-from e2e.differential.model import EndpointSpec, PortSpec, ServiceSpec, SlicePortSpec, SliceSpec, State
+from e2e.differential.model import DaemonSetSpec, EndpointSpec, PortSpec, ServiceSpec, SlicePortSpec, SliceSpec, State
 from e2e.differential.places import NAMESPACE, NODE, NODE_IPS
 
 _LABELS = {"endpointslice.kubernetes.io/managed-by": "differential"}  # no controller takes it for its own
+_APP = "app"
+_CONTAINERS = [{"name": "main", "image": "none"}]
+MADE = "closeby.test/made"  # a slice with another value is another slice
 
 
 def render_state(state: State) -> Iterator[Object]:
-    """Each Service followed by its slices; a Service has its status in it."""
+    """Each Service after its DaemonSet with this node's pods, and followed by its slices; statuses are in them."""
     for service in state.services:
+        if service.daemon_set:
+            yield _daemon_set(service.name, service.daemon_set)
+            yield from _pods(service, service.daemon_set)
         yield render_service(service)
         for piece in service.slices:
             yield render_slice(service.name, piece)
@@ -33,6 +39,8 @@ def render_service(service: ServiceSpec) -> Object:
         spec["externalTrafficPolicy"] = service.external_policy
     if service.type == "LoadBalancer":
         spec["allocateLoadBalancerNodePorts"] = False  # node ports as the world has them
+    if service.daemon_set:
+        spec["selector"] = {_APP: service.name}
     if service.source_ranges:
         spec["loadBalancerSourceRanges"] = list(service.source_ranges)
     if service.sticky:
@@ -44,7 +52,7 @@ def render_service(service: ServiceSpec) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": service.name, "namespace": NAMESPACE},
+        "metadata": {"name": service.name, "namespace": NAMESPACE, "labels": _hiding(service.label)},
         "spec": spec,
         "status": {"loadBalancer": _balancer(service)},
     }
@@ -62,7 +70,8 @@ def render_slice(service: str, piece: SliceSpec) -> Object:
         "metadata": {
             "name": f"{service}-{piece.name}",
             "namespace": NAMESPACE,
-            "labels": {**_LABELS, "kubernetes.io/service-name": service},
+            "labels": {**_LABELS, "kubernetes.io/service-name": service, **_hiding(piece.label)},
+            "annotations": {MADE: str(piece.made)},
         },
         "addressType": "IPv6" if piece.is_ipv6 else "IPv4",
         "ports": [_slice_port(port) for port in piece.ports],
@@ -109,4 +118,49 @@ def _endpoint(endpoint: EndpointSpec) -> Object:
         written["zone"] = endpoint.zone
     if hints:
         written["hints"] = hints
+    if endpoint.pod:
+        written["targetRef"] = {"kind": "Pod", "name": endpoint.pod, "namespace": NAMESPACE}
     return written
+
+
+def _hiding(label: str) -> dict[str, str]:
+    return {label: "other"} if label else {}
+
+
+def _daemon_set(name: str, spec: DaemonSetSpec) -> Object:
+    labels = {_APP: name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": _CONTAINERS}},
+        },
+        "status": {
+            "desiredNumberScheduled": spec.desired,
+            "currentNumberScheduled": spec.desired,
+            "numberMisscheduled": 0,
+            "numberReady": 0,
+        },
+    }
+
+
+def _pods(service: ServiceSpec, spec: DaemonSetSpec) -> Iterator[Object]:
+    """Of this node only: closeby asks for no others."""
+    endpoints = (one for piece in service.slices for one in piece.endpoints)
+    kind, owner = ("DaemonSet", service.name) if spec.owns else ("ReplicaSet", "other")
+    for name in sorted({one.pod for one in endpoints if one.pod and one.node == NODE}):
+        yield {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "namespace": NAMESPACE,
+                "labels": {_APP: service.name},
+                "ownerReferences": [
+                    {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": f"uid-{owner}", "controller": True}
+                ],
+            },
+            "spec": {"nodeName": NODE, "containers": _CONTAINERS},
+        }

@@ -9,6 +9,9 @@ NODES = (NODE, CLIENTS_NODE, SERVERS_NODE, "node-4", "node-5")  # the last two e
 ZONES = ("za", "zb", "zc")
 TARGET_PORTS = (8080, 8081)  # what every server listens on, TCP and UDP
 WRONG_PORT = 9999  # what nothing is at
+OTHER_PROXY = "service.kubernetes.io/service-proxy-name"  # on a Service it hides it; on a slice it does nothing
+HEADLESS = "service.kubernetes.io/headless"  # the other way round
+HIDING_LABELS = (OTHER_PROXY, HEADLESS)
 
 NAMESPACE = "differential"
 MARKER = "marker"

@@ -2,11 +2,20 @@
 
 from pathlib import Path
 
+import msgspec
 import yaml
 
 from e2e.differential.clients import Fates
+from e2e.differential.judge import Disagreement
+from e2e.differential.model import World
 from e2e.differential.objects import render_node, render_state
-from e2e.differential.run import Difference
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """One that nothing explains, in the smallest world that still shows it in its last state."""
+
+    world: World
+    found: Disagreement
 
 
 def write_difference(folder: Path, difference: Difference) -> Path:

@@ -4,6 +4,7 @@ The places have the same addresses, each on a LAN of its own; both proxies are o
 namespace with a link to either node.
 """
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -38,6 +39,7 @@ from e2e.world.processes import stop_programs
 _API_IP = "198.18.255.1"
 # No limit on ICMP errors, which both proxies refuse with; and flows are forgotten soon, since ports come again.
 _LIFTED = {"ipv4/icmp_ratemask": "0", "ipv4/icmp_msgs_per_sec": "1000000", "ipv4/icmp_msgs_burst": "100000"}
+_PINGS = {"ipv4/ping_group_range": "0 0"}  # ICMP sockets for root
 _TIMEOUTS = (
     "syn_sent",
     "syn_recv",
@@ -79,7 +81,8 @@ def run_rig(binary: Path, folder: Path) -> Iterator[Rig]:
         worlds = [stack.enter_context(_place(number)) for number in range(len(PROXIES))]
         netns = stack.enter_context(_plane_namespace([world.nodes[NODE].host.netns for world in worlds]))
         settings = Settings(netns=netns, bind_address=_API_IP, port=6443, controllers=("namespace-controller",))
-        plane = stack.enter_context(ControlPlane(binary, folder / "plane", settings))
+        data = stack.enter_context(tempfile.TemporaryDirectory(prefix="plane-", dir=folder))  # none of an earlier run
+        plane = stack.enter_context(ControlPlane(binary, Path(data), settings))
         add_namespace(plane.api, NAMESPACE)
         there = worlds[0].nodes[NODE]
         plane.api.apply(node(NODE, ZONES[0], pod_cidrs=there.pod_cidrs))
@@ -105,6 +108,7 @@ def _place(number: int) -> Iterator[World]:
         hosts = [world.host(name) for name in (*LOCAL_PODS, SERVER_POD, NODE, CLIENTS_NODE, SERVERS_NODE, REMOTE_POD)]
         for host in (*hosts, world.outside):
             run_in(host.netns, _lift_limits)
+            write_sysctls(host.netns, _PINGS)
         for name in (NODE, CLIENTS_NODE):
             write_sysctls(world.host(name).netns, _SHORT)
         servers = [run_server(world.host(name).netns) for name in (*LOCAL_PODS, SERVER_POD, NODE, SERVERS_NODE)]

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from random import Random
 
 import msgspec
@@ -9,21 +10,15 @@ import msgspec
 from e2e.differential.apply import Applier
 from e2e.differential.judge import Disagreement, confirm, find_disagreements
 from e2e.differential.model import State, World
+from e2e.differential.report import Difference, describe
 from e2e.differential.rig import Rig
 from e2e.differential.shrink import shrink
-from e2e.differential.targets import Probe, choose_probes
+from e2e.differential.targets import Probe, choose_probes, list_companions
 from e2e.differential.wanted import find_wanted
 
 PROBES = 40  # in each state, of a few hundred
 _SHRINK_TRIES = 40
 _REPEATS = 3
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """One that nothing explains, in the smallest world that still shows it in its last state."""
-
-    world: World
-    found: Disagreement
 
 
 class Counts(msgspec.Struct):
@@ -55,7 +50,7 @@ class Runner:
             began = time.monotonic()
             self._applier.apply(state)
             applied = time.monotonic()
-            unexplained = self._find_unexplained(state, probes)
+            unexplained = self._find_unexplained(world.states[: index + 1], probes)
             self.counts.states += 1
             self.counts.probes += len(probes)
             self.counts.apply_s += applied - began
@@ -65,22 +60,26 @@ class Runner:
                 return self._repeat(until, unexplained[0])
         return None
 
+    def begin_anew(self) -> None:
+        """After a world that wasn't in sync in time: without any Service. TimeoutError if not even so."""
+        self._applier.apply(State(None, ()))
+
     def _repeat(self, world: World, found: Disagreement) -> Difference | None:
         """The difference, shrunk, if it is there again when the world is; else it is noted, and None."""
         for _ in range(_REPEATS):
             again = self._try(world, found.probe)
             if again is not None:
                 return self._shrink(world, again)
-        self.counts.seen_once.append(f"seed {world.seed}: {found}")
+        self.counts.seen_once.append(describe(Difference(world, found)))
         return None
 
-    def _find_unexplained(self, state: State, probes: list[Probe]) -> list[Disagreement]:
+    def _find_unexplained(self, states: Sequence[State], probes: list[Probe]) -> list[Disagreement]:
         """What differs twice, and is not meant to; what is, is counted."""
-        suspects = self._leave_out_wanted(state, find_disagreements(self._rig, probes))
-        return self._leave_out_wanted(state, confirm(self._rig, [found.probe for found in suspects]))
+        suspects = self._leave_out_wanted(states, find_disagreements(self._rig, probes))
+        return self._leave_out_wanted(states, confirm(self._rig, [found.probe for found in suspects]))
 
-    def _leave_out_wanted(self, state: State, found: list[Disagreement]) -> list[Disagreement]:
-        explained = [(one, find_wanted(state, one)) for one in found]
+    def _leave_out_wanted(self, states: Sequence[State], found: list[Disagreement]) -> list[Disagreement]:
+        explained = [(one, find_wanted(states, one)) for one in found]
         self.counts.wanted.update(wanted.name for _, wanted in explained if wanted)
         return [one for one, wanted in explained if wanted is None]
 
@@ -97,9 +96,12 @@ class Runner:
         return Difference(smallest, newest)
 
     def _try(self, world: World, probe: Probe) -> Disagreement | None:
-        """The probe's difference after all states of the world, if it is there and nothing explains it."""
-        self._applier.store(msgspec.structs.replace(world.states[0], services=()))
+        """The probe's difference after all states of the world, if it is there and nothing explains it.
+
+        Those that share a binding with it are asked, too. It begins without any Service: bindings are of this world.
+        """
+        self._applier.apply(State(world.states[0].zone, ()))
         for state in world.states:
             self._applier.apply(state)
-        again = confirm(self._rig, [probe])
-        return next((found for found in again if find_wanted(world.states[-1], found) is None), None)
+        again = confirm(self._rig, list_companions(world.states[-1], probe))
+        return next((found for found in again if find_wanted(world.states, found) is None), None)

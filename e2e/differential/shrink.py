@@ -64,6 +64,10 @@ def _changes(world: World, name: str) -> Iterator[Callable[[ServiceSpec], Servic
         yield _only(name, lambda service: replace(service, external_policy="Cluster"))
     if any(service.source_ranges for service in own):
         yield _only(name, lambda service: replace(service, source_ranges=()))
+    if any(piece.label for service in own for piece in service.slices):
+        yield _only(name, _without_slice_labels)
+    if any(service.label for service in own):
+        yield _only(name, lambda service: replace(service, label=""))
     if any(service.sticky for service in own):
         yield _only(name, lambda service: replace(service, sticky=False))
     if any(service.balancer_ips for service in own):
@@ -72,6 +76,10 @@ def _changes(world: World, name: str) -> Iterator[Callable[[ServiceSpec], Servic
 
 def _only(name: str, change: Callable[[ServiceSpec], ServiceSpec]) -> Callable[[ServiceSpec], ServiceSpec]:
     return lambda service: change(service) if service.name == name else service
+
+
+def _without_slice_labels(service: ServiceSpec) -> ServiceSpec:
+    return replace(service, slices=tuple(replace(piece, label="") for piece in service.slices))
 
 
 def _without_slice(service: ServiceSpec, name: str) -> ServiceSpec:

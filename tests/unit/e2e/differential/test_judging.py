@@ -1,13 +1,13 @@
-"""How often is enough, and what is meant to differ."""
+"""How often is enough, and what must be equal."""
 
 import pytest
 
 from e2e.differential.client import Target, tries_needed
-from e2e.differential.judge import Disagreement, comparable
-from e2e.differential.model import EndpointSpec, PortSpec, ServiceSpec, SlicePortSpec, SliceSpec, State
+from e2e.differential.judge import comparable, keeps_own_rule
 from e2e.differential.targets import Probe
 from e2e.differential.targets import Target as ProbeTarget
-from e2e.differential.wanted import find_wanted
+
+FROM_NEAR, FROM_FAR = "10.244.3.130 8080 10.244.1.2", "10.244.3.131 8080 10.244.1.2"
 
 
 @pytest.mark.parametrize(
@@ -42,52 +42,6 @@ def test_a_target_ends_when_its_fate_is_sure(fates: dict[str, int], open_tries: 
     assert target.open_tries(failed_tries=2) == open_tries
 
 
-def differ(
-    endpoints: list[EndpointSpec],
-    closeby: set[str],
-    peer: set[str],
-    *,
-    distribution: str | None = None,
-    sticky: bool = False,
-) -> str | None:
-    """The name of what explains the fates that pod-a met at the Service."""
-    piece = SliceSpec("v4-0", is_ipv6=False, ports=(SlicePortSpec("", "TCP", 8080),), endpoints=tuple(endpoints))
-    port = PortSpec("", "TCP", 80)
-    service = ServiceSpec(
-        "web", "ClusterIP", ("10.96.1.1",), (port,), (piece,), distribution=distribution, sticky=sticky
-    )
-    probe = Probe("pod-a", ProbeTarget("TCP", "10.96.1.1", 80, len(endpoints), "web"))
-    wanted = find_wanted(State("za", (service,)), Disagreement(probe, frozenset(closeby), frozenset(peer)))
-    return wanted.name if wanted else None
-
-
-NEAR, FAR = EndpointSpec("10.244.3.130", zone="za"), EndpointSpec("10.244.3.131", zone="zb")
-HINTED = EndpointSpec("10.244.3.131", zone="zb", for_zones=("zb",))
-ITSELF = EndpointSpec("10.244.1.2")
-FROM_NEAR, FROM_FAR = "10.244.3.130 8080 10.244.1.2", "10.244.3.131 8080 10.244.1.2"
-
-
-def test_a_preference_without_hints_may_choose_fewer() -> None:
-    assert differ([NEAR, FAR], {FROM_NEAR}, {FROM_NEAR, FROM_FAR}, distribution="PreferClose")
-    assert not differ([NEAR, FAR], {FROM_NEAR}, {FROM_NEAR, FROM_FAR})
-    assert not differ([NEAR, FAR], {FROM_NEAR, FROM_FAR}, {FROM_NEAR}, distribution="PreferClose")
-    assert not differ([NEAR, HINTED], {FROM_NEAR}, {FROM_NEAR, FROM_FAR}, distribution="PreferClose")
-
-
-def test_a_pod_may_meet_itself_if_its_endpoint_names_no_node() -> None:
-    met = "10.244.1.2 8080 10.244.1.1"
-
-    assert differ([ITSELF, FAR], {met, FROM_FAR}, {"timed-out", FROM_FAR})
-    assert not differ([EndpointSpec("10.244.1.2", node="node-1")], {met}, {"timed-out"})
-    assert not differ([ITSELF, FAR], {met}, {"timed-out", FROM_FAR})
-
-
-def test_only_kube_proxy_may_lose_refusals() -> None:
-    assert differ([], {"refused"}, {"refused", "timed-out"})
-    assert not differ([], {"refused", "timed-out"}, {"refused"})
-    assert not differ([], {"refused"}, {"timed-out"})
-
-
 @pytest.mark.parametrize(
     ("sticky", "fates", "compared"),
     [
@@ -110,8 +64,21 @@ def test_where_frontends_have_lists_of_their_own_a_client_may_be_bound_anew() ->
     assert comparable(probe, frozenset({FROM_NEAR})) != comparable(probe, frozenset({"timed-out"}))
 
 
-def test_only_affinity_may_cost_a_packet() -> None:
-    assert differ([NEAR], {FROM_NEAR, "timed-out"}, {FROM_NEAR}, sticky=True)
-    assert not differ([NEAR], {FROM_NEAR, "timed-out"}, {FROM_NEAR})
-    assert not differ([NEAR], {"timed-out"}, {FROM_NEAR}, sticky=True)
-    assert not differ([NEAR, FAR], {FROM_NEAR, FROM_FAR}, {FROM_NEAR}, sticky=True)
+@pytest.mark.parametrize(
+    ("must", "sticky", "fates", "keeps"),
+    [
+        pytest.param(None, False, {FROM_FAR}, True, id="no rule of its own"),
+        pytest.param({"10.244.3.130 8080"}, False, {FROM_NEAR}, True, id="exactly the endpoint"),
+        pytest.param({"10.244.3.130 8080"}, False, {FROM_NEAR, FROM_FAR}, False, id="another, too"),
+        pytest.param({"10.244.3.130 8080", "10.244.3.131 8080"}, False, {FROM_FAR}, False, id="one is missing"),
+        pytest.param({"10.244.3.130 8080", "10.244.3.131 8080"}, True, {FROM_FAR}, True, id="affinity binds to one"),
+        pytest.param({"10.244.3.130 8080"}, True, {FROM_FAR}, False, id="affinity binds to another"),
+        pytest.param({"10.244.3.130 8080"}, True, {"timed-out"}, False, id="affinity binds to none"),
+        pytest.param(set(), False, {"refused"}, True, id="none, and none answers"),
+    ],
+)
+def test_closeby_keeps_a_rule_of_its_own(must: set[str] | None, *, sticky: bool, fates: set[str], keeps: bool) -> None:
+    target = ProbeTarget("TCP", "10.96.1.1", 80, 2, "web", sticky=sticky)
+    probe = Probe("pod-a", target, None if must is None else frozenset(must))
+
+    assert keeps_own_rule(probe, frozenset(fates)) is keeps
