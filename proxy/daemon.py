@@ -4,9 +4,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from types import FrameType
-from typing import NamedTuple
 
 import structlog
 from prometheus_client import REGISTRY, disable_created_metrics
@@ -17,8 +15,9 @@ from proxy.binding import Binder, ServerSpec
 from proxy.commits import Observer
 from proxy.config import Config, ConfigError
 from proxy.conntrack.cleaner import Cleaner
-from proxy.control import hold_lock, serve_control
+from proxy.control import serve_control
 from proxy.dump import render_dump
+from proxy.head_start import HeadStart
 from proxy.health import serve_health
 from proxy.healthcheck.server import HealthCheckServer
 from proxy.kernel.change import Counters, KernelError
@@ -29,13 +28,12 @@ from proxy.messages import Events, ForeignChange, HostAddresses, Stop
 from proxy.metrics import COUNTED_SETS, KernelCollector, SourceCollector
 from proxy.metrics_server import serve_metrics
 from proxy.node_guard import NodeGuard
-from proxy.notices import Notice, Tell, tell_nobody
+from proxy.notices import Notice
 from proxy.oom import set_oom_score
 from proxy.pacing import Pacing
 from proxy.planner.settings import PRIMARY, Detect
 from proxy.pod_cidrs import PodCIDRGuard
 from proxy.restart import RestartWanted
-from proxy.sources import Source
 from proxy.sync import Loop
 from proxy.sysctls import apply_conntrack_settings
 from proxy.version import VERSION
@@ -45,40 +43,13 @@ log = structlog.get_logger()
 _MONITOR_RETRY_S = 1.0  # after an error of the monitor's socket
 
 
-class Opened(NamedTuple):
-    """A source, and who writes Events to it."""
-
-    source: Source
-    tell: Tell
-
-
-def open_source(config: Config) -> Opened:
-    """The source that the configuration names; ConfigError if it can't be used."""
-    # Imported here: a folder of manifests needs no Kubernetes client, which takes a third of a second to import.
-    if config.manifests is not None:
-        from proxy.sources.manifests import ManifestSource  # noqa: PLC0415
-
-        return Opened(ManifestSource(config.manifests), tell_nobody)
-    from proxy.sources.apiserver import ApiServerSource  # noqa: PLC0415
-    from proxy.sources.credentials import load_in_cluster, load_kubeconfig  # noqa: PLC0415
-    from proxy.sources.recorder import EventRecorder  # noqa: PLC0415
-    from proxy.sources.transport import ApiServer  # noqa: PLC0415
-
-    kubeconfig, master = config.kubeconfig, config.master
-    load = load_in_cluster if kubeconfig is None else partial(load_kubeconfig, kubeconfig, master)
-    api = ApiServer(load)
-    recorder = EventRecorder(api, config.settings.node)
-    recorder.start()
-    return Opened(ApiServerSource(api, config.settings.node), recorder.tell)
-
-
 class Daemon:
     """One node's daemon, from start to stop."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, started: HeadStart) -> None:
         self._config = config
-        self._lock = hold_lock(config.control_socket)
-        self._source, self._tell = open_source(config)
+        self._started = started
+        self._source, self._tell = started.source, started.tell
         self._kernel = NftKernel(host_families())
         self._health_checks = HealthCheckServer(config.settings.node, lambda: self._loop.health().healthy, self._tell)
         self._cleaner = Cleaner(self._kernel.families)
@@ -122,7 +93,7 @@ class Daemon:
         self._cleaner.start()
         log.info("started", version=VERSION, node=self._config.settings.node)
         self._tell(self._notice("Starting", f"closeby {VERSION} starts"))
-        self._source.start(self._post)
+        self._started.waiting.hand_to(self._post)
         self._loop.run()
         self._source.stop()
         self._config.control_socket.unlink(missing_ok=True)

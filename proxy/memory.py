@@ -1,6 +1,5 @@
 """EFFECT: how Python's collector and the C library's allocator treat a process that keeps most of what it makes."""
 
-import ctypes
 import gc
 from contextlib import suppress
 
@@ -21,6 +20,8 @@ def settle_memory() -> None:
 
     Then what the bodies of the lists took goes back to the kernel, 4 MB at 10,000 Services of 5 endpoints.
     """
+    import ctypes  # noqa: PLC0415  # not before the first sync: it takes 5 ms
+
     gc.collect()
     gc.freeze()
     with suppress(AttributeError):  # a C library other than glibc

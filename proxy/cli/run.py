@@ -10,12 +10,14 @@ from endpointslice.daemonsets import Mode
 from proxy.cli.kube_proxy import config_option, flag_texts, kube_proxy_options, read_file, read_ports
 from proxy.cli.options import DEFAULT_SOCKET, manifests_option, same_node_option
 from proxy.config import Config, ConfigError, check_sources
+from proxy.head_start import start_source
 from proxy.kubeproxy.configure import Own, build_config, name_by_flag, name_in_file
 from proxy.kubeproxy.defaults import fill_defaults
 from proxy.kubeproxy.notes import Note, counts_beside_file, note_file, note_flags
 from proxy.kubeproxy.types import KubeProxyConfiguration
 from proxy.kubeproxy.values import set_flags
 from proxy.logs import set_up_logs
+from proxy.memory import prepare_memory
 
 log = structlog.get_logger()
 
@@ -157,10 +159,13 @@ def _write_config(file: Path, source: KubeProxyConfiguration) -> None:
 
 
 def _run_daemon(asked: Asked, file: Path | None) -> None:
-    from proxy.daemon import Daemon  # noqa: PLC0415  # the other commands need not wait for its imports
+    prepare_memory()
+    started = start_source(asked.config)
+    # Imported while the API server answers: half of all that the daemon imports.
+    from proxy.daemon import Daemon  # noqa: PLC0415
     from proxy.kubeproxy.watch import ConfigFileWatch  # noqa: PLC0415
 
-    daemon = Daemon(asked.config)
+    daemon = Daemon(asked.config, started)
     if file is not None:
         ConfigFileWatch(file, asked.content, daemon.end).start()
     daemon.run()
