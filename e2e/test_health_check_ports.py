@@ -3,11 +3,15 @@
 import http.client
 import json
 import socket
+from contextlib import ExitStack
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
 
 from e2e.cluster.cluster import NAMES, Cluster
+from e2e.cluster.daemon import HEALTHZ_PORT, METRICS_PORT
+from e2e.cluster.kernel import owned_by_another
 from e2e.cluster.space import PORT, Space
 from e2e.controlplane.waiting import wait_for
 from e2e.world.clients import Target
@@ -115,6 +119,49 @@ def test_a_leaving_node_still_answers_for_its_endpoints(cluster: Cluster, space:
     finally:
         cluster.api.patch("Node", "north-1", {"spec": {"taints": None}})
     wait_for(lambda: node.http(10256, "/healthz")[0] == 200, "/healthz is good again")
+
+
+def test_a_node_whose_proxy_falls_behind_says_no_until_it_has_caught_up(cluster: Cluster, space: Space) -> None:
+    """The kernel refuses every change, since the table is another process's."""
+    space.add_pods("web", ["north-1"])
+    space.add_service("web", **LOCAL)
+    port = check_port(cluster, space)
+    node = cluster.daemons["north-1"]
+    node.stop()
+    node.start(flags=["--sync-period", "500ms"])  # so it is behind after one second
+    node.await_ready()
+    await_answers(cluster, port, {"north-1": Answer(200, 1, "1")})
+
+    take = "delete table ip closeby; add table ip closeby { flags owner; }; add chain ip closeby theirs"
+    with owned_by_another(node.site.netns, take):
+        await_answers(cluster, port, {"north-1": Answer(503, 1, "1")})
+    await_answers(cluster, port, {"north-1": Answer(200, 1, "1")})
+    node.stop()  # it starts again as it was
+
+
+def test_addresses_of_the_proxys_own_pages_that_are_taken_are_told_as_events_and_taken_once_they_are_free(
+    cluster: Cluster,
+) -> None:
+    node = cluster.daemons["east-1"]
+    reasons = {"FailedToStartProxierHealthcheck": HEALTHZ_PORT, "FailedToStartMetricServer": METRICS_PORT}
+
+    def told() -> dict[str, Any]:
+        about = [one for one in events(cluster, "default") if one["regarding"].get("name") == "east-1"]
+        return {one["reason"]: one for one in about if one["reason"] in reasons}
+
+    node.stop()
+    with ExitStack() as taken:
+        for number in reasons.values():
+            taken.enter_context(run_in(node.site.netns, partial(socket.create_server, ("", number))))
+        node.start()
+        wait_for(lambda: told().keys() == reasons.keys(), "Events tell of both", timeout_s=60.0)
+
+    for reason, number in reasons.items():
+        event = told()[reason]
+        assert (event["type"], event["regarding"]["kind"]) == ("Warning", "Node")
+        assert f":{number}: " in event["note"]
+    node.await_ready()
+    wait_for(lambda: node.http(METRICS_PORT, "/metrics")[0] == 200, "the metrics page is there", timeout_s=60.0)
 
 
 def test_a_port_that_another_program_has_is_told_as_an_event_and_opened_once_it_is_free(

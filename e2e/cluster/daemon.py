@@ -5,6 +5,7 @@ import signal
 import subprocess
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,13 +78,13 @@ class Daemon:
         """The log of all starts."""
         return self.site.folder / f"{self.site.node}.log"
 
-    def start(self, *source: str) -> None:
-        """Start it, from another source than its own if one is given; returns at once."""
+    def start(self, *source: str, flags: Sequence[str] = ()) -> None:
+        """Start it, from another source than its own if one is given, and with further flags; returns at once."""
         assert self._closeby is None, f"{self.site.node}'s daemon runs already"
         if self.log_file.exists():
             self._earlier = len(self.log_file.read_text().splitlines())
-        flags = [*(source or self._source), "--cluster-cidr", ",".join(CLUSTER_CIDRS), "--log-format", "json"]
-        self._closeby = Closeby(self.site.netns, self.site.node, flags, self.site.folder)
+        ours = [*(source or self._source), "--cluster-cidr", ",".join(CLUSTER_CIDRS), "--log-format", "json"]
+        self._closeby = Closeby(self.site.netns, self.site.node, [*ours, *flags], self.site.folder)
 
     def await_ready(self) -> None:
         """Returns once the first sync is done; DaemonError with the end of its log if it isn't in time."""
@@ -96,9 +97,10 @@ class Daemon:
         return code
 
     def kill(self) -> None:
-        """SIGKILL; nothing happens if it doesn't run."""
+        """SIGKILL; nothing happens if it doesn't run, or has ended by itself."""
         if self._closeby is not None:
-            self._signal(signal.SIGKILL)
+            if self._closeby.exit_code is None:
+                self._signal(signal.SIGKILL)
             self.stop()
 
     def pause(self) -> None:

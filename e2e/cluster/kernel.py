@@ -40,6 +40,19 @@ def list_rules(netns: str) -> str:
     return "".join(nft(netns, "list", "table", f, "closeby") for f in FAMILIES if f"{f} closeby" in present)
 
 
+@contextmanager
+def owned_by_another(netns: str, commands: str) -> Iterator[None]:
+    """The commands make tables that are another process's: to everybody else the kernel answers EPERM meanwhile."""
+    with subprocess.Popen(
+        command_in(netns, ["nft", "-i"]), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as owner:
+        assert owner.stdin
+        owner.stdin.write(commands.replace("\n", "") + "\n")
+        owner.stdin.flush()
+        yield
+        owner.stdin.close()
+
+
 class Changes:
     """What `nft monitor` has written."""
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from e2e.cluster.daemon import HEALTHZ_PORT, Daemon, Site, run_closeby
+from e2e.cluster.kernel import owned_by_another
 from e2e.controlplane.waiting import wait_for
-from e2e.world.netns import command_in, run_ip
+from e2e.world.netns import run_ip
 from tests.netns.kernel_space import Space
 
 pytestmark = pytest.mark.netns
@@ -43,26 +44,13 @@ def daemon(space: Space, tmp_path: Path) -> Iterator[Daemon]:
     made.kill()
 
 
-@contextmanager
-def owned_by_another(space: Space, tables: str) -> Iterator[None]:
-    """Our tables are another process's: to everybody else the kernel answers EPERM until that one ends."""
-    with subprocess.Popen(
-        command_in(space.name, ["nft", "-i"]), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    ) as owner:
-        assert owner.stdin
-        owner.stdin.write(tables.replace("\n", "") + "\n")
-        owner.stdin.flush()
-        yield
-        owner.stdin.close()
-
-
 def test_a_kernel_that_refuses_is_asked_again_told_of_and_leaves_its_tables_as_they_are(
     space: Space, daemon: Daemon, tmp_path: Path
 ) -> None:
     daemon.start()
     daemon.await_ready()
     take = "delete table ip closeby; add table ip closeby { flags owner; }; add chain ip closeby theirs"
-    with owned_by_another(space, take):
+    with owned_by_another(space.name, take):
         wait_for(lambda: daemon.http(HEALTHZ_PORT, "/healthz")[0] == 503, "/healthz says 503")
         write(tmp_path / "manifests", "late", "10.96.0.11")
         first = wait_for(lambda: daemon.metric(FAILURES), "refusals are counted")
