@@ -11,6 +11,7 @@ from random import SystemRandom
 import click
 from rich.console import Console
 
+from e2e.controlplane.api import ApiError
 from e2e.controlplane.build import BuildError, build
 from e2e.controlplane.processes import ComponentError
 from e2e.differential.generate import make_world
@@ -35,7 +36,7 @@ _EVERY = 25  # worlds between two lines
 def differential(worlds: int, seed: int | None, folder: Path | None) -> None:
     """Give random worlds to closeby and to kube-proxy; print and keep every difference that isn't meant to be.
 
-    Exit code 1 if there is one, or a world that a proxy wasn't in sync with; 2 if the run broke off.
+    Exit code 1 if there is one, or a world that could not be judged; 2 if the run broke off.
     """
     console = Console(stderr=True, soft_wrap=True)
     first = SystemRandom().randrange(1_000_000) if seed is None else seed
@@ -50,7 +51,7 @@ def differential(worlds: int, seed: int | None, folder: Path | None) -> None:
         console.print(f"differential: {error}", style="red", markup=False)
         sys.exit(2)
     told.sum_up()
-    sys.exit(1 if told.folders or told.late else 0)
+    sys.exit(1 if told.folders or told.unjudged else 0)
 
 
 def _judge(runner: Runner, seeds: range, told: "_Teller") -> None:
@@ -62,8 +63,8 @@ def _judge(runner: Runner, seeds: range, told: "_Teller") -> None:
         for seed in seeds:
             try:
                 told(runner.judge(make_world(seed)))
-            except TimeoutError as error:
-                told.tell_late(seed, error)
+            except (TimeoutError, ApiError) as error:
+                told.tell_unjudged(seed, error)
                 runner.begin_anew()
 
 
@@ -77,7 +78,7 @@ class _Teller:
         self._began = time.monotonic()
         self._told_once = 0
         self.folders: list[Path] = []  # of the differences so far
-        self.late: list[int] = []  # seeds of worlds that a proxy wasn't in sync with
+        self.unjudged: list[int] = []  # seeds
 
     def __call__(self, difference: Difference | None) -> None:
         """One world more."""
@@ -95,9 +96,9 @@ class _Teller:
                 f"of that {counts.apply_s:.0f} s until both are in sync, {counts.probe_s:.0f} s of probing"
             )
 
-    def tell_late(self, seed: int, error: TimeoutError) -> None:
-        """A world that could not be judged."""
-        self.late.append(seed)
+    def tell_unjudged(self, seed: int, error: Exception) -> None:
+        """A world that could not be judged: the API refused it, or a proxy didn't follow."""
+        self.unjudged.append(seed)
         self._say(f"seed {seed}: {error}")
 
     def sum_up(self) -> None:
@@ -106,7 +107,7 @@ class _Teller:
         meant = ", ".join(f"{name}: {number}" for name, number in counts.wanted.most_common()) or "none"
         self._say(
             f"{counts.worlds} worlds, {counts.states} states, {counts.probes} probes: {len(self.folders)} differences, "
-            f"{len(counts.seen_once)} seen once, {len(self.late)} worlds late; meant to be: {meant}"
+            f"{len(counts.seen_once)} seen once, {len(self.unjudged)} worlds not judged; meant to be: {meant}"
         )
         for folder in self.folders:
             self._say(str(folder))

@@ -52,15 +52,17 @@ class Applier:
         self._await_reached([*_marked(self._marker), *(_in_zone(state.zone) if moved else ())])
 
     def _store(self, state: State) -> None:
-        """Delete, create and replace what differs; the marker last."""
+        """Delete, create and replace what differs; the marker last. ApiError if the API refuses something."""
         wanted = {_key(obj): obj for obj in render_state(state)}
         for kind, name, _ in reversed([key for key in self._stored if key not in wanted]):
             self._api.delete(kind, f"{NAMESPACE}/{name}")
+        self._stored = {key: obj for key, obj in self._stored.items() if key in wanted}
         if state.zone != self._zone:
             self._api.patch("Node", NODE, {"metadata": {"labels": {_ZONE_LABEL: state.zone}}})
+            self._zone = state.zone
         for key, obj in wanted.items():
             self._put(obj, self._stored.get(key))
-        self._stored, self._zone = wanted, state.zone
+            self._stored[key] = obj
         self._move_marker()
 
     def _put(self, obj: Object, before: Object | None) -> None:

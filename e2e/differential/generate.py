@@ -145,7 +145,8 @@ def _ports(rng: Random, number: int, *, with_node_ports: bool) -> tuple[PortSpec
         node_port = _FIRST_NODE_PORT + number * _NUMBERS + index if with_node_ports and rng.random() < 0.9 else 0
         made.append(PortSpec(name, protocol, port, node_port))
     if all(names) and rng.random() < _SCTP:
-        made.append(replace(made[0], name="sctp", protocol="SCTP"))  # the same numbers
+        node_port = made[0].node_port and _FIRST_NODE_PORT + number * _NUMBERS + 4
+        made.append(PortSpec("sctp", "SCTP", made[0].port, node_port))
     return tuple(made)
 
 

@@ -165,9 +165,6 @@ def _move_node_port(rng: Random, service: ServiceSpec) -> ServiceSpec:
         return service
     index = rng.choice(having)
     port = service.ports[index]
-    same = {one.protocol for one in service.ports if one.node_port == port.node_port ^ 8}
-    if port.protocol in same:
-        return service
     return replace(service, ports=_with(service.ports, index, replace(port, node_port=port.node_port ^ 8)))
 
 

@@ -61,7 +61,7 @@ class Runner:
         return None
 
     def begin_anew(self) -> None:
-        """After a world that wasn't in sync in time: without any Service. TimeoutError if not even so."""
+        """After a world that could not be judged: without any Service. TimeoutError if not in sync even so."""
         self._applier.apply(State(None, ()))
 
     def _repeat(self, world: World, found: Disagreement) -> Difference | None:
