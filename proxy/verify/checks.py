@@ -35,7 +35,7 @@ def check_own(
     should = {set_id: part for set_id, part in desired.items() if _is_of(set_id, readable)}
     here = _restrict(wanted, readable)
     table = read_own(held, readable)
-    odd = tuple(find_odd(held, should))
+    odd = tuple(find_odd(held, should, here.frontends.keys() | table.treatments.keys()))
     problems = tuple(
         Remark(
             f"table {_NFT_WORDS[family]} {TABLE} isn't as this version makes it: absent, another version's, or edited; "

@@ -68,7 +68,7 @@ def compare(wanted: Wanted, table: Table, odd: Iterable[Odd] = ()) -> tuple[Row,
     for one in odd:
         if one.frontend is not None:
             by_key.setdefault(one.frontend, []).append(one)
-    keys = sorted(wanted.frontends.keys() | table.treatments.keys() | by_key.keys())
+    keys = sorted(wanted.frontends.keys() | table.treatments.keys())
     return tuple(row for key in keys for row in _compare_frontend(key, wanted, table, by_key.get(key, ())))
 
 

@@ -1,6 +1,6 @@
 """What elements of our own table do with each frontend. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from endpointslice.topology import Verdict
@@ -137,14 +137,15 @@ class Odd(NamedTuple):
     state: str  # missing, extra, different
 
 
-def find_odd(installed: Elements, desired: Elements) -> Iterator[Odd]:
-    """Every element in which two tables differ."""
+def find_odd(installed: Elements, desired: Elements, frontends: Container[Key]) -> Iterator[Odd]:
+    """Every element in which two tables differ; those of frontends beside these belong to none."""
     for set_id in sorted({*installed, *desired}):
         held, wanted = installed.get(set_id, {}), desired.get(set_id, {})
         for key in sorted(held.keys() | wanted.keys()):
             if held.get(key) != wanted.get(key):
                 state = "missing" if key not in held else "extra" if key not in wanted else "different"
-                yield Odd(set_id.name, set_id.family, _frontend_of(set_id, key), key, state)
+                frontend = _frontend_of(set_id, key)
+                yield Odd(set_id.name, set_id.family, frontend if frontend in frontends else None, key, state)
 
 
 def _frontend_of(set_id: SetId, key: bytes) -> Key | None:

@@ -4,12 +4,12 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 from endpointslice.types import Family
 from proxy.kernel.attributes import pack_name, parse_attributes, parse_name
 from proxy.kernel.batch import Message, Type
+from proxy.kernel.change import KernelError
 from proxy.kernel.connection import Connection
 from proxy.kernel.dumps import Unusable, iter_elements
 from proxy.kernel.elements import LIST_SET
@@ -20,7 +20,7 @@ from proxy.verify.own import Elements
 
 _TABLE = 1  # NFTA_*_TABLE: the table's name in every request
 _TIMEOUT_S = 60.0
-_FAMILY_WORDS = {Family.IPV4: "ip", Family.IPV6: "ip6"}
+_ATTEMPTS = 3
 
 
 def read_generation() -> int:
@@ -44,11 +44,19 @@ def read_own_elements(family: Family) -> Elements | None:
 
 
 def read_foreign(family: Family) -> Foreign:
-    """kube-proxy's table of that family, all of it from one moment. KernelError if it never rests."""
+    """kube-proxy's table of that family, of one moment if it rests for that long, else as well as can be.
+
+    Endpoints stand in a set for each Service, and the kernel finds sets by going through all of them: 10,000 Services
+    take seconds, in which a busy proxy writes again. What doesn't fit together then differs at the next look.
+    """
     with closing(Connection()) as connection:
-        found = connection.read_stable(partial(_read_foreign, connection, family))
+        for _attempt in range(_ATTEMPTS):
+            before = connection.generation()
+            found = _read_foreign(connection, family)
+            if connection.generation() == before and not isinstance(found, Unusable):
+                return found
     if isinstance(found, Unusable):
-        raise TypeError("only a repeated element makes a dump unusable here")
+        raise KernelError("kube-proxy's table changed during each attempt to read it", unknown=True)
     return found
 
 
@@ -89,7 +97,9 @@ def finds_iptables_mode() -> bool:
     names = Path("/proc/thread-self/net/ip_tables_names")
     if not names.exists() or "nat" not in names.read_text().split() or not shutil.which("iptables-legacy-save"):
         return False
-    saved = subprocess.run(
-        ["iptables-legacy-save", "-t", "nat"], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
-    )
+    command = ["iptables-legacy-save", "-t", "nat"]
+    try:
+        saved = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return False  # it is for a hint alone
     return ":KUBE-SERVICES " in saved.stdout

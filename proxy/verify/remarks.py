@@ -16,6 +16,7 @@ from proxy.verify.types import Table
 _ONE_FAMILY = (
     "nodePortAddresses has no network of this family: kube-proxy then opens all its addresses, closeby none of them"
 )
+_TOLD = frozenset({SetName.CLUSTER_IPS, SetName.NODE_ADDRESSES})  # by their members, in other words
 _WORDS = {
     SetName.HAIRPIN: "endpoints that reach themselves through their Service",
     SetName.SERVICE_CIDRS: "networks that ClusterIPs come from",
@@ -76,11 +77,11 @@ def _list(ips: Iterable[IP]) -> str:
 
 
 def _count_odd(odd: Iterable[Odd]) -> Iterator[Remark]:
-    """Elements that belong to no frontend; those that `Table` shows are told by the others."""
+    """Elements that belong to no frontend, but for those that are told by their members."""
     counts: dict[tuple[SetName, Family, str], int] = {}
     for one in odd:
-        if one.frontend is None and one.set in _WORDS:
+        if one.frontend is None and one.set not in _TOLD:
             where = (one.set, one.family, one.state)
             counts[where] = counts.get(where, 0) + 1
     for (name, family, state), count in counts.items():
-        yield Remark(f"{_WORDS[name]} ({family.value} set {name}): {count} {state}")
+        yield Remark(f"{_WORDS.get(name, 'elements')} ({family.value} set {name}): {count} {state}")

@@ -158,6 +158,7 @@ def test_elements_of_the_node_are_told_in_words() -> None:
     installed[SetId(V4, SetName.HAIRPIN)].clear()
     del installed[SetId(V4, SetName.CLUSTER_IPS)][EMPTY_KEY[:4]]
     installed[SetId(V4, SetName.NODE_ADDRESSES)] = {b"\x0a\0\0\1": b""}
+    installed[SetId(V4, SetName.MASQUERADE_PORTS)] = {OTHER_KEY: b""}
 
     told = [remark.what for remark in WORLD.check_own(installed).remarks]
 
@@ -165,6 +166,7 @@ def test_elements_of_the_node_are_told_in_words() -> None:
         "10.96.0.11 is not among the ClusterIPs: its other ports are not refused",
         "IPv4 NodePorts answer at 10.0.0.1, not at no address",
         "endpoints that reach themselves through their Service (IPv4 set hairpin): 1 missing",
+        "elements (IPv4 set masquerade_ports): 1 extra",
     ]
 
 
