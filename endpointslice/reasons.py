@@ -31,6 +31,7 @@ class Reason(StrEnum):
     BAD_PORT = "bad-port"
     REPEATED_PORT = "repeated-port"
     UNKNOWN_PROTOCOL = "unknown-protocol"
+    EXTERNAL_IPS_OFF = "external-ips-off"  # spec.externalIPs, where nobody may claim any
 
 
 class Converted(NamedTuple):

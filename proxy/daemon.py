@@ -9,6 +9,7 @@ from types import FrameType
 import structlog
 from prometheus_client import REGISTRY, disable_created_metrics
 
+from endpointslice.external_ips import drop_external_ips
 from endpointslice.snapshot import Changed, Listed
 from proxy import metrics
 from proxy.binding import Binder, ServerSpec
@@ -107,7 +108,8 @@ class Daemon:
         self._loop.inbox.put(Stop())
 
     def _post(self, batch: Sequence[Changed | Listed]) -> None:
-        self._loop.inbox.put(Events(tuple(batch)))
+        served = batch if self._config.settings.external_ips else drop_external_ips(batch)
+        self._loop.inbox.put(Events(tuple(served)))
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         self._loop.inbox.put(Stop())

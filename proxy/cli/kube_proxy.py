@@ -25,6 +25,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "--masquerade-all": ("masquerade_all",),
     "--nodeport-addresses": ("node_port_addresses",),
     "--bind-address": ("own_addresses",),
+    "--feature-gates": ("external_ips",),
 }
 _DOING_NOTHING = "Taken from kube-proxy's command lines: "
 

@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from endpointslice.daemonsets import Mode
+from endpointslice.external_ips import without_external_ips
 from proxy.cli.kube_proxy import SETTINGS, flag_texts, read_file
 from proxy.cli.options import DEFAULT_SOCKET, F, source_options
 from proxy.config import ConfigError, check_sources
@@ -46,9 +47,11 @@ def load_state(flags: dict[str, Any]) -> tuple[Loaded, Settings]:
     wanted = Wanted(flags["manifests"], flags["dump_file"], flags["kubeconfig"], flags["control_socket"])
     set_up_logs(QUIET, "console")  # on stderr: what is printed is the answer, for a program to read
     loaded = load(wanted, settings.node)
-    if loaded.settings is None:
-        return loaded, settings
-    return loaded, msgspec.structs.replace(loaded.settings, **{name: getattr(settings, name) for name in given})
+    if loaded.settings is not None:
+        settings = msgspec.structs.replace(loaded.settings, **{name: getattr(settings, name) for name in given})
+    if not settings.external_ips:
+        loaded = loaded._replace(snapshot=without_external_ips(loaded.snapshot))
+    return loaded, settings
 
 
 def _read_settings(flags: dict[str, Any]) -> tuple[Settings, set[str]]:

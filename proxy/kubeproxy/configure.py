@@ -20,7 +20,7 @@ from proxy.config import (
 )
 from proxy.conntrack.settings import ConntrackSettings
 from proxy.kubeproxy.defaults import HEALTHZ_PORT, METRICS_PORT, fill_defaults
-from proxy.kubeproxy.fields import FIELDS
+from proxy.kubeproxy.fields import EXTERNAL_IPS_GATE, FIELDS
 from proxy.kubeproxy.types import IPVS, Conntrack, IPTables, KubeProxyConfiguration, NFTables
 from proxy.planner.settings import Detect, Settings
 
@@ -31,7 +31,6 @@ _UNSPECIFIED = {"0.0.0.0", "::"}
 _MODES = ("", "iptables", "ipvs", "nftables")
 _DETECT_MODES = tuple(Detect)
 _MAX_BIT = 31
-_EXTERNAL_IPS = "AllowServiceExternalIPs"  # kube-proxy 1.36: false serves no externalIPs
 _MAX_OOM = 1000
 
 
@@ -104,6 +103,7 @@ def _build_settings(config: KubeProxyConfiguration, own: Own, name: Naming) -> S
         detect=Detect(config.detect_local_mode),
         interface=_read_interface(config, name),
         own_addresses=() if bind is None or bind in _UNSPECIFIED else (IP(bind),),
+        external_ips=config.feature_gates.get(EXTERNAL_IPS_GATE, True),
     )
 
 
@@ -152,9 +152,6 @@ def check_values(config: KubeProxyConfiguration, name: Naming) -> None:
     """ConfigError for a value that its type allows and its meaning doesn't, as kube-proxy's own validation has it."""
     if parse_ip(config.bind_address) is None:
         raise ConfigError(f'{name("bindAddress")}: "{config.bind_address}" is not an IP address')
-    if config.feature_gates.get(_EXTERNAL_IPS) is False:
-        why = "closeby serves externalIPs; forbid them by the admission plugin DenyServiceExternalIPs instead"
-        raise ConfigError(f"{name('featureGates')}: {_EXTERNAL_IPS}=false: {why}")
     for path, text, allowed in (
         ("mode", config.mode, _MODES),
         ("detectLocalMode", config.detect_local_mode, _DETECT_MODES),

@@ -27,12 +27,14 @@ _LOG_STREAM = "every line goes to stderr, at once"
 _BIT = "closeby sets and reads no packet mark"
 
 USED, IGNORED = Use.USED, Use.IGNORED
+EXTERNAL_IPS_GATE = "AllowServiceExternalIPs"  # the one gate of kube-proxy 1.36 that decides where traffic goes
 
 FIELDS = (
     Field("apiVersion", "", "", USED, "must be kubeproxy.config.k8s.io/v1alpha1"),
     Field("kind", "", "", USED, "must be KubeProxyConfiguration"),
     Field(
-        "featureGates", "--feature-gates", "", IGNORED, "no gates here; but `AllowServiceExternalIPs=false` is refused"
+        *("featureGates", "--feature-gates", "", USED),
+        f"`{EXTERNAL_IPS_GATE}=false`: serve nobody's externalIPs; no other gate means anything here",
     ),
     Field("clientConnection.kubeconfig", "--kubeconfig", "in-cluster", USED, "the API server and our rights on it"),
     Field("clientConnection.acceptContentTypes", "", "", IGNORED, "closeby speaks JSON"),

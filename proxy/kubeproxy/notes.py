@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from proxy.kubeproxy.defaults import fill_defaults
-from proxy.kubeproxy.fields import FIELDS, Use
+from proxy.kubeproxy.fields import EXTERNAL_IPS_GATE, FIELDS, Use
 from proxy.kubeproxy.types import KubeProxyConfiguration
 from proxy.kubeproxy.values import get_field
 
@@ -38,6 +38,7 @@ def note_file(config: KubeProxyConfiguration, flags: Collection[str]) -> Iterato
     for field in FIELDS:
         if field.use is Use.IGNORED and get_field(config, field.path) not in _empty(absent, filled, field.path):
             yield Note(field.path, field.says)
+    yield from _note_gates(config, "featureGates")
     yield from _note_mode(config)
     yield from _note_networks(config)
     for flag in flags:
@@ -56,6 +57,8 @@ def note_flags(config: KubeProxyConfiguration, flags: Collection[str]) -> Iterat
         fields = [field for field in FIELDS if field.flag == flag]
         if all(field.use is Use.IGNORED for field in fields):
             yield Note(flag, fields[0].says)
+    if "--feature-gates" in flags:
+        yield from _note_gates(config, "--feature-gates")
     if "--proxy-mode" in flags:
         yield from _note_mode(config)
     yield from _note_networks(config)
@@ -74,6 +77,12 @@ def _note_networks(config: KubeProxyConfiguration) -> Iterator[Note]:
             yield Note("nodePortAddresses", f"no {family} network: NodePorts answer on no {family} address")
     if any(text.startswith(("127.", "::1/")) for text in networks):
         yield Note("nodePortAddresses", "NodePorts don't answer on loopback addresses")
+
+
+def _note_gates(config: KubeProxyConfiguration, setting: str) -> Iterator[Note]:
+    others = sorted(config.feature_gates.keys() - {EXTERNAL_IPS_GATE})
+    if others:
+        yield Note(setting, f"only {EXTERNAL_IPS_GATE} means something here, not {', '.join(others)}")
 
 
 def _note_mode(config: KubeProxyConfiguration) -> Iterator[Note]:

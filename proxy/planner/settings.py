@@ -30,3 +30,4 @@ class Settings(msgspec.Struct, frozen=True):
     detect: Detect = Detect.CLUSTER_CIDR
     interface: str = ""  # its name for BRIDGE_INTERFACE, the beginning of its name for INTERFACE_NAME_PREFIX
     own_addresses: tuple[IP, ...] = ()  # the node's first of their family, whatever its Node says (bindAddress)
+    external_ips: bool = True  # False: nobody's externalIPs are served (the gate AllowServiceExternalIPs)

@@ -14,6 +14,11 @@ from tests.unit.proxy.kubeproxy.documents import SMALL
 
 pytestmark = pytest.mark.netns
 
+CLAIMING = """
+kind: Service
+metadata: {name: claiming}
+spec: {clusterIP: 10.96.0.77, externalIPs: [198.51.100.7], ports: [{port: 80}]}
+"""
 ADDRESSES = "set {} closeby node_addresses"
 
 
@@ -71,3 +76,14 @@ def test_detect_mode_node_cidr_waits_for_the_nodes_networks(site: Home) -> None:
     site.daemon.await_ready()
 
     assert "elements = { 10.244.1.0/24 }" in site.space.list_text("set ip closeby local_pods")
+
+
+@pytest.mark.parametrize(("gates", "served"), [("", True), ("AllowServiceExternalIPs=false", False)])
+def test_external_ips_are_served_unless_the_gate_says_no(site: Home, gates: str, served: object) -> None:
+    (site.manifests / "claiming.yaml").write_text(CLAIMING)
+
+    site.start(*(("--feature-gates", gates) if gates else ()))
+
+    ports = site.space.list_text("map ip closeby no_endpoint_ports")
+    assert "10.96.0.77 . " in ports
+    assert ("198.51.100.7 . " in ports) is served

@@ -30,6 +30,19 @@ def test_json_is_the_report_and_nothing_else(run_closeby: RunCloseby, manifests:
     ]
 
 
+def test_where_nobody_may_claim_external_ips_none_is_served(run_closeby: RunCloseby, manifests: Path) -> None:
+    flags = ("--node", "n1", "--manifests", manifests, "--feature-gates", "AllowServiceExternalIPs=false")
+
+    report = json.loads(run_closeby("plan", *flags, "-o", "json").out)
+
+    assert {frontend["kind"] for port in report["services"] for frontend in port["frontends"]} == {"ClusterIP"}
+    assert sorted((part["object"], part["reason"]) for part in report["skipped"]) == [
+        ("Service default/headless", "headless"),
+        ("Service default/rival", "external-ips-off"),
+        ("Service default/web", "external-ips-off"),
+    ]
+
+
 def test_any_node_can_be_asked_for(run_closeby: RunCloseby, manifests: Path) -> None:
     out = run_closeby("plan", "--node", "n2", "--manifests", manifests, "-o", "json").out
 

@@ -136,6 +136,14 @@ def test_a_bind_address_is_the_nodes_own_address() -> None:
     assert (config.healthz, config.metrics) == (BindAddress("", 10256), BindAddress("::1", 10249))
 
 
+@pytest.mark.parametrize(
+    ("gates", "served"),
+    [({}, True), ({"AllowServiceExternalIPs": True}, True), ({"AllowServiceExternalIPs": False, "Other": True}, False)],
+)
+def test_the_one_gate_that_means_something(gates: dict[str, bool], served: object) -> None:
+    assert configured(FULL(feature_gates=gates)).settings.external_ips is served
+
+
 def test_flags_win_over_the_file_where_they_are_ours() -> None:
     own = Own(min_sync_period="5ms", sync_period="3s", turned_off=frozenset(("healthzBindAddress",)))
 
@@ -161,11 +169,6 @@ def test_a_folder_of_manifests_takes_the_place_of_the_files_kubeconfig() -> None
             FULL(detect_local_mode="InterfaceNamePrefix", detect_local=DetectLocal("", "a name of 17 char")),
             "detectLocal.interfaceNamePrefix",
             id="no beginning of a device's name",
-        ),
-        pytest.param(
-            FULL(feature_gates={"AllowServiceExternalIPs": False}),
-            "featureGates",
-            id="a gate that would close something",
         ),
         pytest.param(FULL(bind_address="all"), "bindAddress", id="no address"),
         pytest.param(FULL(healthz_bind_address="all"), "healthzBindAddress", id="no server's address"),

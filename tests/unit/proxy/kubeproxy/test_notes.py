@@ -42,6 +42,12 @@ QUIET = KubeProxyConfiguration(mode="nftables")
             ["nodePortAddresses"],
             id="a loopback network",
         ),
+        pytest.param(
+            KubeProxyConfiguration(mode="nftables", feature_gates={"AllowServiceExternalIPs": False}), [], id="our gate"
+        ),
+        pytest.param(
+            KubeProxyConfiguration(mode="nftables", feature_gates={"Other": True}), ["featureGates"], id="another gate"
+        ),
     ],
 )
 def test_what_a_file_says_without_effect(config: KubeProxyConfiguration, settings: list[str]) -> None:
