@@ -20,8 +20,8 @@ from proxy.verify.report import FrontendCheck, SideReport, TableCheck, keep_diff
 
 _ALL = "all"
 _IPTABLES = (
-    "kube-proxy runs in iptables mode here, whose rules verify can't read; closeby plan shows what closeby would do. "
-    "Start closeby beside it, and verify closeby's own table before kube-proxy's rules go"
+    "kube-proxy's rules here are of iptables or ipvs mode, which verify can't read; closeby plan shows what closeby "
+    "would do. Start closeby beside it, and verify closeby's own table before kube-proxy's rules go"
 )
 
 

@@ -193,7 +193,7 @@ def test_of_iptables_mode_it_says_that_it_cannot_be_read_and_what_to_do(node: No
     said = node.verify()
 
     assert (said.code, said.out) == (1, "")
-    assert "kube-proxy runs in iptables mode here" in said.err
+    assert "kube-proxy's rules here are of iptables or ipvs mode" in said.err
     assert "closeby plan shows" in said.err
 
 

@@ -1,20 +1,22 @@
 """Our own tables: what was planned is found to be right, and whatever isn't as planned is found and named."""
 
+import msgspec
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from endpointslice.daemonsets import Mode
 from endpointslice.snapshot import Changed
-from endpointslice.types import IP, Family, Protocol, TrafficPolicy
+from endpointslice.types import IP, Family, Protocol, TrafficDistribution, TrafficPolicy
 from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.keys import pack_index, pack_node_port, pack_target, pack_vip
 from proxy.verify.checks import Check, check_own
 from proxy.verify.compare import Difference
 from proxy.verify.own import Elements
 from proxy.verify.types import Key
-from tests.builders import HTTP_NODE_PORT, a_slice, service, slice_endpoint
+from tests.builders import HTTP_NODE_PORT, a_slice, daemon_set, pod, service, slice_endpoint
 from tests.small_worlds import NODE, small_changes
-from tests.verified import Planned, plan_events, plan_objects
+from tests.verified import SETTINGS, Planned, plan_events, plan_objects
 
 VIP = pack_vip(IP("10.96.0.10"), Protocol.TCP, 80)
 WEB = Key(Family.IPV4, IP("10.96.0.10"), Protocol.TCP, 80)
@@ -168,6 +170,29 @@ def test_elements_of_the_node_are_told_in_words() -> None:
         "endpoints that reach themselves through their Service (IPv4 set hairpin): 1 missing",
         "elements (IPv4 set masquerade_ports): 1 extra",
     ]
+
+
+def test_a_same_node_rule_that_a_running_closeby_still_holds_is_meant() -> None:
+    """The plan knows no clock: the DaemonSet lost nodes less than 30 s ago (endpointslice/daemonsets.py)."""
+    objects = (
+        service(traffic_distribution=TrafficDistribution.PREFER_CLOSE),
+        a_slice(
+            [
+                slice_endpoint("10.244.0.1", node=NODE, pod="default/agent-aaaaa"),
+                slice_endpoint("10.244.1.1", node="n2", pod="default/agent-bbbbb"),
+            ]
+        ),
+        daemon_set(desired=9),
+        pod("default/agent-aaaaa"),
+    )
+    held = plan_objects(*objects, settings=msgspec.structs.replace(SETTINGS, same_node=Mode.ALWAYS))
+
+    check = plan_objects(*objects).check_own(held.elements)
+
+    (row,) = check.rows
+    assert row.differences == (Difference.ENDPOINTS,)
+    assert "puts up with for 30 seconds" in row.meant
+    assert not any(remark.what for remark in check.remarks if not remark.meant)
 
 
 def test_a_table_that_is_not_as_we_make_it_is_told_and_its_elements_are_left_alone() -> None:
