@@ -6,7 +6,9 @@ what happens to a kind of object. Another one has an endpoint hinted for each zo
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeAlias
 
 from e2e.controlplane.api import Object
@@ -21,6 +23,7 @@ from e2e.differential.targets import Probe, Target
 _SYNC_S = 60.0
 _PATIENCE = Patience(0.3, 1)
 _PAUSE_S = 0.01
+_AT_ONCE = 8  # requests
 _FIRST_PORT = 10_000
 _PORTS = 20_000
 _FAMILIES = (False, True)
@@ -52,36 +55,55 @@ class Applier:
         self._await_reached([*_marked(self._marker), *(_in_zone(state.zone) if moved else ())])
 
     def _store(self, state: State) -> None:
-        """Delete, create and replace what differs; the marker last. ApiError if the API refuses something."""
+        """Delete, create and replace what differs, side by side; the marker last. ApiError if something is refused.
+
+        Pods come before the slices that name them, and Services in their order, since age decides between two.
+        """
         wanted = {_key(obj): obj for obj in render_state(state)}
-        for kind, name, _ in reversed([key for key in self._stored if key not in wanted]):
-            self._api.delete(kind, f"{NAMESPACE}/{name}")
-        self._stored = {key: obj for key, obj in self._stored.items() if key in wanted}
-        if state.zone != self._zone:
-            self._api.patch("Node", NODE, {"metadata": {"labels": {_ZONE_LABEL: state.zone}}})
-            self._zone = state.zone
-        for key, obj in wanted.items():
-            self._put(obj, self._stored.get(key))
-            self._stored[key] = obj
-        self._move_marker()
+        by_kind: dict[str, list[Object]] = {}
+        for obj in wanted.values():
+            by_kind.setdefault(obj["kind"], []).append(obj)
+        gone = [key for key in self._stored if key not in wanted and not key[1].startswith(MARKER)]
+        self._do_all([partial(self._delete, key) for key in gone])
+        owners = [*by_kind.get("DaemonSet", ()), *by_kind.get("Pod", ())]
+        self._do_all([partial(self._label_node, state.zone), *(partial(self._put, [obj]) for obj in owners)])
+        slices = [partial(self._put, [piece]) for piece in by_kind.get("EndpointSlice", ())]
+        self._do_all([partial(self._put, by_kind.get("Service", ())), *slices])
+        self._marker = _marker(next(self._steps))
+        self._do_all([partial(self._put, [obj]) for obj in _objects(self._marker)])
 
-    def _put(self, obj: Object, before: Object | None) -> None:
-        if obj == before:
-            return
-        name = f"{NAMESPACE}/{obj['metadata']['name']}"
-        if before is None:
-            self._api.create(obj)
-        else:
-            self._api.request("PUT", self._api.path(obj["kind"], name), obj)
-        status = obj.get("status")
-        if status and status != (before or {}).get("status", {"loadBalancer": {"ingress": []}}):
-            self._api.patch_status(obj["kind"], name, status)
+    def _do_all(self, jobs: Sequence[Callable[[], None]]) -> None:
+        """All at once; raises what the first one raised, when all are done."""
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            started = [threads.submit(job) for job in jobs]
+        for job in started:
+            job.result()
 
-    def _move_marker(self) -> None:
-        before, self._marker = self._marker, _marker(next(self._steps))
-        old = dict(zip(map(_key, _objects(before)), _objects(before), strict=True)) if before else {}
-        for obj in _objects(self._marker):
-            self._put(obj, old.get(_key(obj)))
+    def _delete(self, key: Key) -> None:
+        kind, name, _ = key
+        self._api.delete(kind, f"{NAMESPACE}/{name}")
+        del self._stored[key]
+
+    def _label_node(self, zone: str | None) -> None:
+        if zone != self._zone:
+            self._api.patch("Node", NODE, {"metadata": {"labels": {_ZONE_LABEL: zone}}})
+            self._zone = zone
+
+    def _put(self, objs: Iterable[Object]) -> None:
+        """One after the other, those that aren't stored like that."""
+        for obj in objs:
+            before = self._stored.get(_key(obj))
+            if obj == before:
+                continue
+            name = f"{NAMESPACE}/{obj['metadata']['name']}"
+            if before is None:
+                self._api.create(obj)
+            else:
+                self._api.request("PUT", self._api.path(obj["kind"], name), obj)
+            self._stored[_key(obj)] = obj
+            status = obj.get("status")
+            if status and status != (before or {}).get("status", {"loadBalancer": {"ingress": []}}):
+                self._api.patch_status(obj["kind"], name, status)
 
     def _await_reached(self, expected: Sequence[tuple[Probe, frozenset[str]]]) -> None:
         deadline = time.monotonic() + _SYNC_S

@@ -146,8 +146,12 @@ def _rename_port(rng: Random, service: ServiceSpec) -> ServiceSpec:
 
 
 def _switch_type(rng: Random, service: ServiceSpec) -> ServiceSpec:
-    """To another; what the new one doesn't have goes."""
-    kind = rng.choice([one for one in ("ClusterIP", "NodePort", "LoadBalancer") if one != service.type])
+    kinds = [one for one in ("ClusterIP", "NodePort", "LoadBalancer") if one != service.type]
+    return make_of_type(service, rng.choice(kinds))
+
+
+def make_of_type(service: ServiceSpec, kind: str) -> ServiceSpec:
+    """The Service as one of that type; what this doesn't have goes."""
     service = replace(service, type=kind)
     if kind != "LoadBalancer":
         service = replace(service, balancer_ips=(), source_ranges=())

@@ -7,6 +7,7 @@ from random import Random
 
 import msgspec
 
+from e2e.controlplane.api import ApiError
 from e2e.differential.apply import Applier
 from e2e.differential.judge import Disagreement, confirm, find_disagreements
 from e2e.differential.model import State, World
@@ -17,7 +18,7 @@ from e2e.differential.targets import Probe, choose_probes, list_companions
 from e2e.differential.wanted import find_wanted
 
 PROBES = 40  # in each state, of a few hundred
-_SHRINK_TRIES = 40
+_SHRINK_TRIES = 60
 _REPEATS = 3
 
 
@@ -88,7 +89,10 @@ class Runner:
 
         def differs(candidate: World) -> bool:
             nonlocal newest
-            again = self._try(candidate, found.probe)
+            try:
+                again = self._try(candidate, found.probe)
+            except ApiError:  # it takes no such Service
+                return False
             newest = again or newest
             return again is not None
 

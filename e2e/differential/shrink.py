@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from e2e.differential.model import ServiceSpec, SliceSpec, State, World
+from e2e.differential.mutate import make_of_type
 
 
 def shrink(world: World, differs: Callable[[World], bool], tries: int) -> World:
@@ -56,22 +57,13 @@ def _changes(world: World, name: str) -> Iterator[Callable[[ServiceSpec], Servic
         yield _only(name, lambda service, piece=piece: _without_slice(service, piece))  # type: ignore[misc]
     for ip in sorted({one.ip for service in own for piece in service.slices for one in piece.endpoints}):
         yield _only(name, lambda service, ip=ip: _without_ip(service, ip))  # type: ignore[misc]
-    if any(service.distribution for service in own):
-        yield _only(name, lambda service: replace(service, distribution=None))
-    if any(service.internal_policy != "Cluster" for service in own):
-        yield _only(name, lambda service: replace(service, internal_policy="Cluster"))
-    if any(service.external_policy != "Cluster" for service in own):
-        yield _only(name, lambda service: replace(service, external_policy="Cluster"))
-    if any(service.source_ranges for service in own):
-        yield _only(name, lambda service: replace(service, source_ranges=()))
-    if any(piece.label for service in own for piece in service.slices):
-        yield _only(name, _without_slice_labels)
-    if any(service.label for service in own):
-        yield _only(name, lambda service: replace(service, label=""))
-    if any(service.sticky for service in own):
-        yield _only(name, lambda service: replace(service, sticky=False))
-    if any(service.balancer_ips for service in own):
-        yield _only(name, lambda service: replace(service, balancer_ips=()))
+    for differs, change in _SIMPLER:
+        if any(differs(service) for service in own):
+            yield _only(name, change)
+    for ip in sorted({ip for service in own for ip in service.cluster_ips if len(service.cluster_ips) > 1}):
+        yield _only(name, lambda service, ip=ip: _without_family(service, ip))  # type: ignore[misc]
+    for port in sorted({port.name for service in own for port in service.ports if len(service.ports) > 1}):
+        yield _only(name, lambda service, port=port: _without_port(service, port))  # type: ignore[misc]
 
 
 def _only(name: str, change: Callable[[ServiceSpec], ServiceSpec]) -> Callable[[ServiceSpec], ServiceSpec]:
@@ -92,3 +84,32 @@ def _without_ip(service: ServiceSpec, ip: str) -> ServiceSpec:
 
 def _piece_without_ip(piece: SliceSpec, ip: str) -> SliceSpec:
     return replace(piece, endpoints=tuple(one for one in piece.endpoints if one.ip != ip))
+
+
+def _without_family(service: ServiceSpec, ip: str) -> ServiceSpec:
+    """Without that ClusterIP and the slices of its family, if it has another."""
+    kept = tuple(one for one in service.cluster_ips if one != ip)
+    if not kept:
+        return service
+    slices = tuple(piece for piece in service.slices if piece.is_ipv6 is not (":" in ip))
+    return replace(service, cluster_ips=kept, slices=slices)
+
+
+def _without_port(service: ServiceSpec, name: str) -> ServiceSpec:
+    ports = tuple(port for port in service.ports if port.name != name)
+    return replace(service, ports=ports) if ports else service
+
+
+# What makes a Service less simple, and the Service without it.
+_SIMPLER: tuple[tuple[Callable[[ServiceSpec], bool], Callable[[ServiceSpec], ServiceSpec]], ...] = (
+    (lambda service: service.daemon_set is not None, lambda service: replace(service, daemon_set=None)),
+    (lambda service: service.distribution is not None, lambda service: replace(service, distribution=None)),
+    (lambda service: service.internal_policy != "Cluster", lambda service: replace(service, internal_policy="Cluster")),
+    (lambda service: service.external_policy != "Cluster", lambda service: replace(service, external_policy="Cluster")),
+    (lambda service: bool(service.source_ranges), lambda service: replace(service, source_ranges=())),
+    (lambda service: any(piece.label for piece in service.slices), _without_slice_labels),
+    (lambda service: bool(service.label), lambda service: replace(service, label="")),
+    (lambda service: service.sticky, lambda service: replace(service, sticky=False)),
+    (lambda service: bool(service.balancer_ips), lambda service: replace(service, balancer_ips=())),
+    (lambda service: service.type != "ClusterIP", lambda service: make_of_type(service, "ClusterIP")),
+)
