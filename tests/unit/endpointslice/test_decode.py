@@ -11,6 +11,7 @@ from endpointslice.decode import (
     DecodeError,
     WatchLine,
     convert_document,
+    decode_continue,
     decode_list,
     decode_object,
     decode_watch_line,
@@ -37,6 +38,7 @@ def test_a_page_has_its_objects_and_where_it_goes_on() -> None:
     page = decode_list(Kind.SERVICE, list_body(service_json(), resourceVersion="7", **{"continue": "next"}))
 
     assert page == ((WEB,), "7", "next")
+    assert decode_continue(list_body(service_json(), **{"continue": "next"})) == "next"
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,7 @@ def test_a_page_has_its_objects_and_where_it_goes_on() -> None:
 )
 def test_an_empty_page(body: bytes) -> None:
     assert decode_list(Kind.SERVICE, body) == ((), "", "")
+    assert decode_continue(body) == ""
 
 
 @pytest.mark.parametrize(
