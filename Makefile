@@ -37,11 +37,11 @@ netns: $(READY) ## Tests against this kernel, in network namespaces
 	@$(PYTHON) -m tests.netns.newer_nft || echo "no newer nft could be fetched: the tests that need it are skipped"
 	@$(PYTHON) -m pytest tests/netns
 
-soak: $(READY) ## 100,000 changes with memory and files flat, and 200 kills of a daemon that writes, in five minutes
-	@CLOSEBY_SOAK=100000 CLOSEBY_CRASHES=200 $(PYTHON) -m pytest -s tests/netns/test_soak.py tests/netns/test_daemon_crashes.py
+soak: $(READY) ## 100,000 changes with memory and files flat, and 200 kills of a daemon that writes, in ten minutes
+	@CLOSEBY_SOAK=100000 CLOSEBY_CRASHES=200 $(PYTHON) -m pytest -s -o faulthandler_timeout=0 tests/netns/test_soak.py tests/netns/test_daemon_crashes.py
 
-fuzz: $(READY) ## The laws of what reads bytes, on 5000 examples each
-	@CLOSEBY_EXAMPLES=5000 $(PYTHON) -m pytest --timeout 3600 $$(git ls-files 'tests/unit/**/test_*_fuzz.py') tests/unit/proxy/test_yaml_documents.py
+fuzz: $(READY) ## The laws of what reads bytes, on 5000 examples each, in ten minutes (CLOSEBY_EXAMPLES=50000)
+	@CLOSEBY_EXAMPLES=$${CLOSEBY_EXAMPLES:-5000} $(PYTHON) -m pytest --timeout 0 -o faulthandler_timeout=0 $$(git ls-files 'tests/unit/**/test_*_fuzz.py') tests/unit/proxy/test_yaml_documents.py
 
 e2e: $(READY) ## Tests against a real API server
 	@.ci/setup e2e

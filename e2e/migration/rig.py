@@ -32,8 +32,8 @@ _SERVERS = {"here": NODE, "there": _OTHER}  # by their nodes
 _NAMESPACE = "shop"
 _RBAC = Path(__file__).parents[2] / "deploy" / "rbac.yaml"
 _PEER_HEALTH, _PEER_METRICS = 10266, 10259  # not closeby's: both run for a while
-# An order with a gap leaves connections in conntrack that nobody translated; by default a later client that happens on
-# the same source port would meet them for two minutes.
+# An order with a gap leaves connections in conntrack that nobody translated. closeby deletes them when it makes its
+# tables, kube-proxy doesn't: for two minutes, by default, a later client on the same source port would meet them.
 _SYSCTLS = {"netfilter/nf_conntrack_tcp_timeout_syn_sent": "2"}
 _SYNCED = "kubeproxy_sync_proxy_rules_last_timestamp_seconds"
 
