@@ -18,17 +18,18 @@ OF_THE_NODE = frozenset(
         SetName.CLUSTER_IP_INTERFACES,
     }
 )
+OF_BOTH = frozenset({SetName.EXTERNAL_ADDRESSES, SetName.BINDING_ADDRESSES})  # Services' and the node's own addresses
 OF_AFFINITY = frozenset(
     name for name in SetName if any(word in name for word in ("affinit", "bind", "bound", "record", "forget"))
 )
 
 
 def show_elements(elements: Mapping[SetId, Mapping[bytes, bytes]], *, of_the_node: bool = False) -> set[str]:
-    """A line for each element that belongs to Services, or `of_the_node` to none."""
+    """A line for each element of sets that Services, or `of_the_node`, have elements in."""
     return {
         _show(set_id, key, data)
         for set_id, part in elements.items()
-        if (set_id.name in OF_THE_NODE) == of_the_node
+        if set_id.name in OF_BOTH or (set_id.name in OF_THE_NODE) == of_the_node
         for key, data in part.items()
     }
 

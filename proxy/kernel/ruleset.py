@@ -35,6 +35,7 @@ class SetName(StrEnum):
     CLUSTER_IP_SOURCES = "cluster_ip_sources"
     LOCAL_INTERFACES = "local_interfaces"
     CLUSTER_IP_INTERFACES = "cluster_ip_interfaces"
+    EXTERNAL_ADDRESSES = "external_addresses"
     MASQUERADE_PORTS = "masquerade_ports"
     MASQUERADE_NODE_PORTS = "masquerade_node_ports"
     HOST_MASQUERADE_PORTS = "host_masquerade_ports"
@@ -45,8 +46,8 @@ class SetName(StrEnum):
     ALLOWED_SOURCES = "allowed_sources"
     BY_SOURCE_PORTS = "by_source_ports"
     BY_SOURCE_NODE_PORTS = "by_source_node_ports"
+    BINDING_ADDRESSES = "binding_addresses"
     BINDING_PORTS = "binding_ports"
-    BINDING_NODE_PORTS = "binding_node_ports"
     AFFINITY_PORTS = "affinity_ports"
     AFFINITY_NODE_PORTS = "affinity_node_ports"
     LOCAL_SOURCE_AFFINITY_PORTS = "local_source_affinity_ports"
@@ -120,6 +121,7 @@ LAYOUTS: Mapping[SetName, Layout] = MappingProxyType(
         SetName.CLUSTER_IP_SOURCES: Layout(_ADDRESS, interval=True),
         SetName.LOCAL_INTERFACES: Layout((Field.INTERFACE,), interval=True),
         SetName.CLUSTER_IP_INTERFACES: Layout((Field.INTERFACE,), interval=True),
+        SetName.EXTERNAL_ADDRESSES: Layout(_ADDRESS),
         SetName.MASQUERADE_PORTS: Layout(_VIP),
         SetName.MASQUERADE_NODE_PORTS: Layout(_NODE_PORT),
         SetName.HOST_MASQUERADE_PORTS: Layout(_VIP),
@@ -130,8 +132,8 @@ LAYOUTS: Mapping[SetName, Layout] = MappingProxyType(
         SetName.ALLOWED_SOURCES: Layout((*_VIP, Field.ADDRESS), interval=True),
         SetName.BY_SOURCE_PORTS: Layout(_VIP),
         SetName.BY_SOURCE_NODE_PORTS: Layout(_NODE_PORT),
-        SetName.BINDING_PORTS: Layout(_VIP),
-        SetName.BINDING_NODE_PORTS: Layout(_NODE_PORT),
+        SetName.BINDING_ADDRESSES: Layout(_ADDRESS),
+        SetName.BINDING_PORTS: Layout(_NODE_PORT),
         SetName.AFFINITY_PORTS: Layout(_VIP, Data.VERDICT, counter=True),
         SetName.AFFINITY_NODE_PORTS: Layout(_NODE_PORT, Data.VERDICT, counter=True),
         SetName.LOCAL_SOURCE_AFFINITY_PORTS: Layout(_VIP, Data.VERDICT, counter=True),

@@ -48,7 +48,6 @@ class _Sets(NamedTuple):
     masquerade: SetName
     masquerade_host: SetName
     by_source: SetName  # whose answer depends on the client
-    binding: SetName  # with session affinity
     record: SetName  # with session affinity, after DNAT: where a binding is recorded
     forget: SetName  # and where one is forgotten
 
@@ -72,7 +71,6 @@ _VIP_SETS = _Sets(
     SetName.MASQUERADE_PORTS,
     SetName.HOST_MASQUERADE_PORTS,
     SetName.BY_SOURCE_PORTS,
-    SetName.BINDING_PORTS,
     SetName.RECORD_PORTS,
     SetName.FORGET_PORTS,
 )
@@ -95,11 +93,11 @@ _NODE_PORT_SETS = _Sets(
     SetName.MASQUERADE_NODE_PORTS,
     SetName.HOST_MASQUERADE_NODE_PORTS,
     SetName.BY_SOURCE_NODE_PORTS,
-    SetName.BINDING_NODE_PORTS,
     SetName.RECORD_NODE_PORTS,
     SetName.FORGET_NODE_PORTS,
 )
 _SET_IDS = {family: {name: SetId(family, name) for name in SetName} for family in Family}
+_PORT_BYTES = 8  # l4proto . dport, the end of every frontend's key
 _REFUSALS = {Verdict.REJECT: b"goto refuse", Verdict.DROP: b"drop"}
 
 
@@ -164,11 +162,20 @@ class _Writer:
                 self.put(port.family, SetName.CLUSTER_IPS, pack_ip(frontend.ip))
         elif not keeps_local(self.plan.service):
             if decision.verdict is Verdict.DNAT:
-                self.put(port.family, sets.masquerade, key)
+                self.put_masquerade(port.family, sets.masquerade, key)
         elif port.choice.short_circuit.verdict is Verdict.DNAT:
             self.put_dnat(port, (sets, sets.route_here), key, port.choice.short_circuit)
             self.put(port.family, sets.by_source, key)
-            self.put(port.family, sets.masquerade_host, key)
+            self.put_masquerade(port.family, sets.masquerade_host, key)
+
+    def put_masquerade(self, family: Family, name: SetName, key: bytes) -> None:
+        self.put(family, name, key)
+        self.put_address(family, SetName.EXTERNAL_ADDRESSES, key)
+
+    def put_address(self, family: Family, name: SetName, key: bytes) -> None:
+        """The address of a frontend's key; a NodePort's key has none, its addresses are there for good."""
+        if address := key[:-_PORT_BYTES]:
+            self.put(family, name, address)
 
     def put_dnat(self, port: PortPlan, into: tuple[_Sets, Route], key: bytes, decision: Decision) -> None:
         sets, route = into
@@ -199,7 +206,8 @@ class _Writer:
         name = name_affinity(self.plan.service.name, port.port.name, port.port.protocol)
         self.put(port.family, SetName.AFFINITIES, name, pack_affinity(affinity))
         self.put(port.family, sets.by_source, key)
-        self.put(port.family, sets.binding, key)
+        self.put_address(port.family, SetName.BINDING_ADDRESSES, key)
+        self.put(port.family, SetName.BINDING_PORTS, key[-_PORT_BYTES:])
         self.put(port.family, route.affinity, key, b"jump sticky_" + name)
         self.put(port.family, sets.record, key, b"goto record_" + name)
         self.put(port.family, sets.forget, key, b"goto forget_" + name)
@@ -240,8 +248,11 @@ def render_node(ranges: NodeRanges, families: Iterable[Family]) -> Fragment:
             () if ranges.masquerade_all else pods or (() if ranges.interfaces else (everywhere,))
         )
         keeping_interfaces = () if ranges.masquerade_all else ranges.interfaces
+        own = [pack_ip(ip) for ip in sorted(ranges.addresses) if family_of(ip) is family]
         for name, keys in (
-            (SetName.NODE_ADDRESSES, [pack_ip(ip) for ip in sorted(ranges.addresses) if family_of(ip) is family]),
+            (SetName.NODE_ADDRESSES, own),
+            (SetName.EXTERNAL_ADDRESSES, own),
+            (SetName.BINDING_ADDRESSES, own),
             (SetName.LOCAL_PODS, map(pack_range, pods)),
             (SetName.CLUSTER_IP_SOURCES, map(pack_range, keeping)),
             (SetName.LOCAL_INTERFACES, map(pack_interfaces, ranges.interfaces)),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from e2e.world.cluster import World
 from endpointslice.addresses import pack_ip
 from endpointslice.types import IP, Family, Protocol
-from proxy.kernel.ruleset import SetId, SetName
+from proxy.kernel.ruleset import SetId, SetName, address_bytes
 from proxy.planner.keys import pack_index, pack_node_port, pack_range, pack_target, pack_vip
 
 CLIENTS = ("client-n", "client-s", "north-1", "outside")
@@ -53,6 +53,9 @@ class Elements(dict[SetId, dict[bytes, bytes]]):
 
     def put(self, family: Family, name: SetName, key: bytes, data: bytes = b"") -> None:
         self.setdefault(SetId(family, name), {})[key] = data
+        if name in {SetName.MASQUERADE_PORTS, SetName.HOST_MASQUERADE_PORTS, SetName.NODE_ADDRESSES}:
+            address = key[: address_bytes(family)]
+            self.setdefault(SetId(family, SetName.EXTERNAL_ADDRESSES), {})[address] = b""
 
 
 class Backends(NamedTuple):

@@ -191,6 +191,7 @@ ROWS = [
         by_source_ports: 198.51.100.7 TCP 80
         local_source_ports: 198.51.100.7 TCP 80 -> goto local_source_pick_1
         local_source_endpoints: 198.51.100.7 TCP 80 #0 -> 10.244.1.1:8080
+        external_addresses: 198.51.100.7
         host_masquerade_ports: 198.51.100.7 TCP 80
         """,
         id="t24 a ClusterIP with an external IP is dropped from outside",
@@ -207,6 +208,7 @@ ROWS = [
         by_source_ports: 198.51.100.7 TCP 80
         local_source_ports: 198.51.100.7 TCP 80 -> goto local_source_pick_1
         local_source_endpoints: 198.51.100.7 TCP 80 #0 -> 10.244.0.4:8080
+        external_addresses: 198.51.100.7
         host_masquerade_ports: 198.51.100.7 TCP 80
         hairpin: 10.244.0.4 10.244.0.4
         """,
@@ -221,6 +223,7 @@ ROWS = [
         endpoints: 10.96.0.10 UDP 53 #0 -> 10.244.1.1:8080
         service_ports: 198.51.100.7 UDP 53 -> goto pick_1
         endpoints: 198.51.100.7 UDP 53 #0 -> 10.244.1.1:8080
+        external_addresses: 198.51.100.7
         masquerade_ports: 198.51.100.7 UDP 53
         """,
         id="an external IP of a UDP port under external Cluster",

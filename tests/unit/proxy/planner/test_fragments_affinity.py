@@ -29,7 +29,8 @@ ROWS = [
         """
         affinities: K -> TCP 60
         by_source_ports: 10.96.0.10 TCP 80
-        binding_ports: 10.96.0.10 TCP 80
+        binding_addresses: 10.96.0.10
+        binding_ports: TCP 80
         affinity_ports: 10.96.0.10 TCP 80 -> jump sticky_K
         record_ports: 10.96.0.10 TCP 80 -> goto record_K
         forget_ports: 10.96.0.10 TCP 80 -> goto forget_K
@@ -45,9 +46,10 @@ ROWS = [
         """
         affinities: K -> TCP 10800
         by_source_ports: 10.96.0.10 TCP 80
-        binding_ports: 10.96.0.10 TCP 80
-        binding_ports: 198.51.100.7 TCP 80
-        binding_node_ports: TCP 30080
+        binding_addresses: 10.96.0.10
+        binding_addresses: 198.51.100.7
+        binding_ports: TCP 80
+        binding_ports: TCP 30080
         affinity_ports: 10.96.0.10 TCP 80 -> jump sticky_K
         affinity_ports: 198.51.100.7 TCP 80 -> jump sticky_K
         affinity_node_ports: TCP 30080 -> jump sticky_K

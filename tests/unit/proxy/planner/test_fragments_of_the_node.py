@@ -4,7 +4,7 @@ import pytest
 
 from endpointslice.types import CIDR, IP, Family
 from proxy.planner.fragments import NodeRanges, render_node
-from tests.elements_text import OF_THE_NODE, show_elements
+from tests.elements_text import OF_BOTH, OF_THE_NODE, show_elements
 
 NODE_ROWS = [
     pytest.param(
@@ -47,7 +47,11 @@ NODE_ROWS = [
     ),
     pytest.param(
         NodeRanges(frozenset({IP("192.0.2.1"), IP("2001:db8::1")}), (), (), masquerade_all=True),
-        "node_addresses: 192.0.2.1",
+        """
+        node_addresses: 192.0.2.1
+        external_addresses: 192.0.2.1
+        binding_addresses: 192.0.2.1
+        """,
         id="the node's addresses of this family",
     ),
     pytest.param(
@@ -85,6 +89,8 @@ def test_the_elements_of_the_node_in_ipv6() -> None:
 
     assert show_elements(render_node(ranges, [Family.IPV6]), of_the_node=True) == {
         "node_addresses: 2001:db8::1",
+        "external_addresses: 2001:db8::1",
+        "binding_addresses: 2001:db8::1",
         "service_cidrs: fd00:96::-fd00:96::ffff",
         "cluster_ip_sources: ::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
     }
@@ -94,5 +100,5 @@ def test_each_of_these_sets_is_written_even_where_it_is_empty() -> None:
     fragment = render_node(NodeRanges(frozenset(), (), (), masquerade_all=True), list(Family))
 
     assert {(set_id.family, set_id.name) for set_id in fragment} == {
-        (family, name) for family in Family for name in OF_THE_NODE
+        (family, name) for family in Family for name in OF_THE_NODE | OF_BOTH
     }

@@ -197,13 +197,15 @@ def test_addresses_and_ranges_of_the_node_follow_what_they_come_from() -> None:
     world.apply(put(ServiceCIDR("kubernetes", (CIDR("10.96.0.0/16"),))))
     assert {line for line in show_elements(world.installed.elements, of_the_node=True) if "::" not in line} == {
         "node_addresses: 203.0.113.1",
+        "external_addresses: 203.0.113.1",
+        "binding_addresses: 203.0.113.1",
         "service_cidrs: 10.96.0.0-10.96.255.255",
         "cluster_ip_sources: 0.0.0.0-255.255.255.255",
     }
 
     change = world.apply([*put(node()), Changed(Kind.SERVICE_CIDR, "kubernetes", None)])
 
-    assert len(change.sets) == 2
+    assert len(change.sets) == 4
     shown = show_elements(world.installed.elements, of_the_node=True)
     assert "node_addresses: 192.0.2.1" in shown
     assert not [line for line in shown if line.startswith("service_cidrs")]
