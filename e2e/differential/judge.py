@@ -9,7 +9,7 @@ from e2e.differential.rig import Rig
 from e2e.differential.targets import Probe, Target
 
 _QUICK = Patience(0.25, 2)
-_SURE = Patience(2.0, 120)  # one endpoint of five is missed by all of 120 tries with a probability of 2e-12
+_SURE = Patience(5.0, 120)  # one endpoint of five is missed by all of 120 tries with a probability of 2e-12
 
 
 class Disagreement(NamedTuple):

@@ -53,8 +53,9 @@ _TIMEOUTS = (
 )
 _SHORT = {
     **{f"netfilter/nf_conntrack_tcp_timeout_{state}": "1" for state in _TIMEOUTS},
-    "netfilter/nf_conntrack_udp_timeout": "1",
-    "netfilter/nf_conntrack_udp_timeout_stream": "1",
+    # Longer than a client waits: an answer to a forgotten flow would never be translated back.
+    "netfilter/nf_conntrack_udp_timeout": "10",
+    "netfilter/nf_conntrack_udp_timeout_stream": "10",
 }
 
 
