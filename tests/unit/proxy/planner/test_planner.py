@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from endpointslice.daemonsets import HOLD_S
@@ -88,6 +88,7 @@ def test_after_any_events_the_elements_are_those_planned_anew(batches: list[list
     world = World()
     for batch in batches:
         world.apply(batch)
+    assume(world.planner.next_hold_s() is None)  # a rule that is held for a while has a memory, which none anew has
 
     anew = plan_anew(world.snapshot, {})
 
