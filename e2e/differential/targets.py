@@ -97,7 +97,8 @@ def _make_probes(state: State, target: Target) -> Iterator[Probe]:
         first = _make_probe(state, Probe(clients[0], target))
         for client in clients:
             if _sends(client, target):
-                yield first._replace(client=client, binding=first.binding and f"{client} {first.binding}")
+                binding = first.binding and f"{client} {first.binding}"
+                yield Probe(client, target, first.must, first.why, binding)
 
 
 def _make_probe(state: State, probe: Probe) -> Probe:
@@ -116,7 +117,7 @@ def _make_probe(state: State, probe: Probe) -> Probe:
     port = find_port(own, probe.way)
     shares = target.sticky and target.one_list and not claimed and port is not None
     binding = f"{own.name} {target.protocol} {port.name} {':' in target.ip}" if shares and port else ""
-    return probe._replace(must=must, why=why, binding=binding)
+    return Probe(probe.client, target, must, why, binding)
 
 
 def _serves(service: ServiceSpec, target: Target) -> bool:
