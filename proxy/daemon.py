@@ -1,6 +1,7 @@
 """EFFECT: the running daemon: constructs its parts, starts their threads, and stops them. Nothing else constructs."""
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -41,6 +42,9 @@ from proxy.version import VERSION
 
 log = structlog.get_logger()
 
+# How long a thread waits for another that computes. While a scrape or a look at UDP flows is under way, each hand-over
+# of a change costs that much: 5.2 ms at the median with Python's own 5 ms, 0.7 with this (a thread that counts, tried).
+_SWITCH_S = 0.0005
 _MONITOR_RETRY_S = 1.0  # after an error of the monitor's socket
 
 
@@ -94,6 +98,7 @@ class Daemon:
         self._cleaner.start()
         log.info("started", version=VERSION, node=self._config.settings.node)
         self._tell(self._notice("Starting", f"closeby {VERSION} starts"))
+        sys.setswitchinterval(_SWITCH_S)
         self._started.waiting.hand_to(self._post)
         self._loop.run()
         self._source.stop()
