@@ -45,21 +45,6 @@ def lan() -> Iterator[str]:
         subprocess.run(["ip", "netns", "delete", name], check=True)
 
 
-def test_no_process_is_left_after_an_error(controlplane_binary: Path, tmp_path: Path) -> None:
-    pids: list[int] = []
-
-    def story() -> None:
-        with ControlPlane(controlplane_binary, tmp_path) as plane:
-            pids.extend(plane.pid(name) for name in COMPONENTS)
-            assert alive(pids) == pids
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        story()
-
-    assert alive(pids) == []
-
-
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
 def test_no_process_is_left_after_the_parent_was(
     controlplane_binary: Path, tmp_path: Path, end: signal.Signals
@@ -87,14 +72,32 @@ def test_a_refused_flag_is_told_with_the_log_and_leaves_no_process(controlplane_
 
 
 @pytest.mark.parametrize("address", ["192.0.2.10", "2001:db8::10"], ids=["IPv4", "IPv6"])
-def test_a_control_plane_in_a_namespace(controlplane_binary: Path, tmp_path: Path, lan: str, address: str) -> None:
+def test_a_control_plane_in_a_namespace_works_and_leaves_no_process_after_an_error(
+    controlplane_binary: Path, tmp_path: Path, lan: str, address: str
+) -> None:
     settings = Settings(netns=lan, bind_address=address, port=6443, extra_names=("api.lan",))
-    with ControlPlane(controlplane_binary, tmp_path, settings) as plane:
-        add_namespace(plane.api, "inside")
-        first_ip = plane.api.apply(service("inside/web", {"http": 80}))["spec"]["clusterIP"]
+    pids: list[int] = []
 
-        named = plane.kubectl("-n", "inside", "get", "services", "-o", "name")
-        published = wait_for(lambda: plane.api.items("EndpointSlice", "default"), "the API server publishes itself")
+    def story() -> None:
+        with ControlPlane(controlplane_binary, tmp_path, settings) as plane:
+            pids.extend(plane.pid(name) for name in COMPONENTS)
+            assert alive(pids) == pids
+            use(plane, address)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        story()
+
+    assert alive(pids) == []
+
+
+def use(plane: ControlPlane, address: str) -> None:
+    """As stories do: the API, kubectl, and what the server publishes of itself."""
+    add_namespace(plane.api, "inside")
+    first_ip = plane.api.apply(service("inside/web", {"http": 80}))["spec"]["clusterIP"]
+
+    named = plane.kubectl("-n", "inside", "get", "services", "-o", "name")
+    published = wait_for(lambda: plane.api.items("EndpointSlice", "default"), "the API server publishes itself")
 
     assert (":" in first_ip) == (":" in address)
     assert named == "service/web\n"
