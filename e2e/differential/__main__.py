@@ -11,7 +11,7 @@ from random import SystemRandom
 import click
 from rich.console import Console
 
-from e2e.controlplane.api import ApiError
+from e2e.controlplane.api import ApiError, UnreachableError
 from e2e.controlplane.build import BuildError, build
 from e2e.controlplane.processes import ComponentError
 from e2e.differential.generate import make_world
@@ -46,11 +46,13 @@ def differential(worlds: int, seed: int | None, folder: Path | None) -> None:
         with _folder(folder) as where, run_rig(binary, where) as rig:
             runner = Runner(rig)
             told = _Teller(console, runner, folder or _DIFFERENCES)
-            _judge(runner, range(first, first + worlds), told)
-    except (BuildError, ComponentError, NetnsError, TimeoutError, ProgramError) as error:
+            try:
+                _judge(runner, range(first, first + worlds), told)
+            finally:
+                told.sum_up()
+    except (BuildError, ComponentError, NetnsError, TimeoutError, ProgramError, ApiError, UnreachableError) as error:
         console.print(f"differential: {error}", style="red", markup=False)
         sys.exit(2)
-    told.sum_up()
     sys.exit(1 if told.folders or told.unjudged else 0)
 
 
@@ -63,7 +65,7 @@ def _judge(runner: Runner, seeds: range, told: "_Teller") -> None:
         for seed in seeds:
             try:
                 told(runner.judge(make_world(seed)))
-            except (TimeoutError, ApiError) as error:
+            except (TimeoutError, ApiError, UnreachableError) as error:
                 told.tell_unjudged(seed, error)
                 runner.begin_anew()
 

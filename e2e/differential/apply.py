@@ -24,6 +24,7 @@ _SYNC_S = 60.0
 _PATIENCE = Patience(0.3, 1)
 _PAUSE_S = 0.01
 _AT_ONCE = 8  # requests
+_KINDS = ("Service", "EndpointSlice", "DaemonSet", "Pod")
 _FIRST_PORT = 10_000
 _PORTS = 20_000
 _FAMILIES = (False, True)
@@ -54,6 +55,15 @@ class Applier:
         assert self._marker
         self._await_reached([*_marked(self._marker), *(_in_zone(state.zone) if moved else ())])
 
+    def clear(self) -> None:
+        """Delete every world's objects that the API holds, whatever this run believes it does."""
+        for kind in _KINDS:
+            names = [obj["metadata"]["name"] for obj in self._api.items(kind, NAMESPACE)]
+            for name in names:
+                if MARKER not in name:
+                    self._api.delete(kind, f"{NAMESPACE}/{name}")
+        self._stored = {key: obj for key, obj in self._stored.items() if MARKER in key[1]}
+
     def _store(self, state: State) -> None:
         """Delete, create and replace what differs, side by side; the marker last. ApiError if something is refused.
 
@@ -63,7 +73,7 @@ class Applier:
         by_kind: dict[str, list[Object]] = {}
         for obj in wanted.values():
             by_kind.setdefault(obj["kind"], []).append(obj)
-        gone = [key for key in self._stored if key not in wanted and not key[1].startswith(MARKER)]
+        gone = [key for key in self._stored if key not in wanted and MARKER not in key[1]]
         self._do_all([partial(self._delete, key) for key in gone])
         owners = [*by_kind.get("DaemonSet", ()), *by_kind.get("Pod", ())]
         self._do_all([partial(self._label_node, state.zone), *(partial(self._put, [obj]) for obj in owners)])

@@ -63,6 +63,7 @@ class Runner:
 
     def begin_anew(self) -> None:
         """After a world that could not be judged: without any Service. TimeoutError if not in sync even so."""
+        self._applier.clear()
         self._applier.apply(State(None, ()))
 
     def _repeat(self, world: World, found: Disagreement) -> Difference | None:
