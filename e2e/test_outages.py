@@ -79,7 +79,8 @@ def test_a_daemon_that_starts_without_the_api_server_keeps_the_rules_it_finds(cl
     node.stop()
     cluster.plane.stop_apiserver()
     node.start()
-    wait_for(lambda: node.events("watch_lost"), "it says that the API server is away")
+    # It asks the API server before it has servers of its own.
+    wait_for(lambda: node.events("started") and node.events("watch_lost"), "it says that the API server is away")
     assert node.http(HEALTHZ_PORT, "/readyz")[0] == 503
     assert node.http(HEALTHZ_PORT, "/healthz")[0] == 200
     assert node.metric("closeby_source_connected") == 0

@@ -74,7 +74,9 @@ def test_without_the_rights_on_services_nothing_is_removed(cluster: Cluster, spa
 
     node.stop()
     node.start("--kubeconfig", str(kubeconfig))
-    lost = wait_for(lambda: node.events("watch_lost"), "it says that it may not read Services")
+    lost = wait_for(
+        lambda: node.events("started") and node.events("watch_lost"), "it says that it may not read Services"
+    )
     cluster.await_served(web, {f"client-{NODE}": {"south-1"}})
 
     assert {event["kind"] for event in lost} == {"Service"}
