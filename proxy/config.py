@@ -45,6 +45,7 @@ class Config(msgspec.Struct, frozen=True):
     verbosity: int = 0
     log_format: str = "auto"
     conntrack: ConntrackSettings = ConntrackSettings()
+    proc_sys: Path = Path("/proc/sys")  # where those are written
     oom_score_adj: int = -999  # kube-proxy's
 
 

@@ -86,7 +86,7 @@ class Daemon:
         self._kernel.read()  # privilege and nf_tables are there, or this ends it in plain words
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
-        apply_conntrack_settings(self._config.conntrack)
+        apply_conntrack_settings(self._config.conntrack, self._config.proc_sys)
         set_oom_score(self._config.oom_score_adj)
         self._serve()
         threading.Thread(target=self._watch_kernel, args=(monitor,), name="kernel-monitor", daemon=True).start()

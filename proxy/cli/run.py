@@ -37,7 +37,7 @@ class _Verbosity(click.ParamType[str]):
 @click.command("run")
 @config_option("Take kube-proxy's settings from this KubeProxyConfiguration (YAML or JSON) instead of its flags.")
 @manifests_option
-@click.option("--master", default="", help="The API server's URL; overrides the kubeconfig's.")
+@click.option("--master", default="", help="The API server's URL, instead of the kubeconfig's or of the pod's.")
 @click.option("--hostname-override", default="", metavar="NAME", help="The Node's name; the host's own by default.")
 @same_node_option
 @kube_proxy_options
@@ -59,6 +59,13 @@ class _Verbosity(click.ParamType[str]):
     default=DEFAULT_SOCKET,
     show_default=True,
     help="Where `closeby dump` asks; for root only.",
+)
+@click.option(
+    "--proc-sys",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=Path("/proc/sys"),
+    show_default=True,
+    help="Where conntrack settings are written; in a container, a mount of the host's.",
 )
 @click.option(
     "--log-format",
@@ -97,7 +104,7 @@ def run(**flags: Any) -> None:
     elif flags["init_only"]:
         from proxy.sysctls import apply_conntrack_settings  # noqa: PLC0415  # for the rare case
 
-        apply_conntrack_settings(asked.config.conntrack)
+        apply_conntrack_settings(asked.config.conntrack, asked.config.proc_sys)
     else:
         _run_daemon(asked, flags["config_file"])
 
@@ -146,6 +153,7 @@ def _read_own(flags: dict[str, Any]) -> Own:
         log_format=flags["log_format"] or "",
         min_sync_period=flags["min_sync_period"],
         sync_period=flags["sync_period"],
+        proc_sys=flags["proc_sys"],
     )
 
 

@@ -45,6 +45,7 @@ class Own(NamedTuple):
     log_format: str = ""
     min_sync_period: str = ""
     sync_period: str = ""
+    proc_sys: Path = Path("/proc/sys")
     turned_off: frozenset[str] = frozenset()  # fields of servers that a flag turned off, as no file can
 
 
@@ -77,6 +78,7 @@ def build_config(config: KubeProxyConfiguration, own: Own, name: Naming) -> Conf
         ),
         sync_period_s=_choose_period("--sync-period", own, section.sync_period, name(f"{where}.syncPeriod")),
         control_socket=own.control_socket,
+        proc_sys=own.proc_sys,
         verbosity=config.logging.verbosity,
         log_format=own.log_format or _LOG_FORMATS[config.logging.format],
         conntrack=_build_conntrack(config.conntrack, name),

@@ -42,5 +42,6 @@ They stand beside the file; [command-line.md](command-line.md) describes them.
 | `--manifests` | | a folder as the source, in place of an API server |
 | `--same-node-for-daemon-sets` | `Auto` | whether PreferClose means the same node for a DaemonSet's pods |
 | `--control-socket` | `/run/closeby/closeby.sock` | where `closeby dump` asks |
+| `--proc-sys` | `/proc/sys` | where conntrack settings are written |
 | `--log-format` | `auto` | `json`, `console`, or by what stderr is |
 | `--min-sync-period`, `--sync-period` | `20ms`, `30s` | as the periods above, and they win over them |"""

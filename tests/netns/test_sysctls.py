@@ -32,7 +32,7 @@ def test_what_is_the_namespaces_own_is_set_and_what_is_the_hosts_is_told(space: 
 
     assert run_in(space.name, read_own) == OWN
     assert [(line["sysctl"], line["why"]) for line in lines if line["log_level"] == "warning"] == [
-        ("nf_conntrack_max", "not permitted: only root of the host's own network namespace may set it")
+        ("nf_conntrack_max", "not permitted: it takes CAP_NET_ADMIN, in the host's own network namespace")
     ]
 
 

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from proxy.conntrack.settings import ConntrackSettings
 from proxy.sysctls import Sysctl, choose_max, plan_sysctls, write_sysctls
 
-NETFILTER = "proc/sys/net/netfilter/"
+NETFILTER = "net/netfilter/"
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_the_number_of_tracked_connections(settings: ConntrackSettings, cores: i
 def test_the_defaults_are_kube_proxys() -> None:
     assert plan_sysctls(ConntrackSettings(), 16) == (
         Sysctl(NETFILTER + "nf_conntrack_max", 524_288),
-        Sysctl("sys/module/nf_conntrack/parameters/hashsize", 131_072, at_least=True),
+        Sysctl(NETFILTER + "nf_conntrack_buckets", 131_072, at_least=True),
         Sysctl(NETFILTER + "nf_conntrack_tcp_timeout_established", 86_400),
         Sysctl(NETFILTER + "nf_conntrack_tcp_timeout_close_wait", 3_600),
     )
