@@ -8,6 +8,7 @@ import click
 from proxy.config import ConfigError
 from proxy.control import LockError
 from proxy.kernel.change import KernelError
+from proxy.privilege import raise_net_admin
 from proxy.restart import RestartWanted
 
 _COMMANDS = ("run", "plan", "explain", "verify", "dump", "cleanup")  # modules of proxy.cli, each with its command
@@ -40,6 +41,7 @@ def closeby() -> None:
     Run it (as root, on a node that runs no kube-proxy):
       closeby run --manifests ./manifests
     """  # noqa: D301 (click reads the backslash)
+    raise_net_admin()
 
 
 @closeby.command()
