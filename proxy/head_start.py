@@ -66,13 +66,15 @@ def _open_source(config: Config) -> tuple[Source, Tell]:
 
         return ManifestSource(config.manifests), tell_nobody
     from proxy.sources.apiserver import ApiServerSource  # noqa: PLC0415
-    from proxy.sources.credentials import load_in_cluster, load_kubeconfig  # noqa: PLC0415
+    from proxy.sources.credentials import NO_PROXY_YET, load_in_cluster, load_kubeconfig  # noqa: PLC0415
     from proxy.sources.recorder import EventRecorder  # noqa: PLC0415
     from proxy.sources.transport import ApiServer  # noqa: PLC0415
 
     kubeconfig, master = config.kubeconfig, config.master
-    load = load_in_cluster if kubeconfig is None else partial(load_kubeconfig, kubeconfig, master)
-    api = ApiServer(load)
+    if kubeconfig is None:
+        api = ApiServer(partial(load_in_cluster, master=master), "" if master else NO_PROXY_YET)
+    else:
+        api = ApiServer(partial(load_kubeconfig, kubeconfig, master))
     recorder = EventRecorder(api, config.settings.node)
     recorder.start()
     return ApiServerSource(api, config.settings.node), recorder.tell

@@ -15,6 +15,10 @@ import msgspec
 from proxy.config import ConfigError
 from proxy.sources.access import Access, Tls, TokenFile, check_tls, open_access
 
+NO_PROXY_YET = (
+    "this is the ClusterIP of Service default/kubernetes, which leads nowhere where no service proxy runs yet: "
+    "set --master to the API server's own address, such as https://192.0.2.10:6443"
+)
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _ADDRESS = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")  # in a pod's environment
 
@@ -76,23 +80,28 @@ class _Current(NamedTuple):
     user: _User
 
 
-def load_in_cluster(folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ) -> Access:
-    """The access of the service account that a pod is given. Raises ConfigError."""
+def load_in_cluster(
+    folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ, master: str = ""
+) -> Access:
+    """The access of the service account that a pod is given, with the server replaced by `master` if given.
+
+    Raises ConfigError.
+    """
     if _names_proxy(environ):
         from proxy.sources import kubernetes_package  # noqa: PLC0415  # for the rare case
 
-        return kubernetes_package.load_in_cluster(folder, environ)
+        return _with_master(kubernetes_package.load_in_cluster(folder, environ), master)
     where = "give --kubeconfig or --manifests: not in a cluster"
     host, port = (environ.get(name) for name in _ADDRESS)
-    if not host or not port:
+    if not master and not (host and port):
         raise ConfigError(f"{where} (no {' or '.join(_ADDRESS)} in the environment)")
     token = _token_file(folder / "token", where)
     if not token.authorization():
         raise ConfigError(f"{where}: {folder / 'token'}: no token in it")
     tls = Tls(ca_file=_existing(folder / "ca.crt", where))
-    url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    url = f"https://[{host}]:{port}" if host and ":" in host else f"https://{host}:{port}"
     check_tls(url, tls, f"in-cluster, {folder}")
-    return open_access(url, tls, token.authorization)
+    return _with_master(open_access(url, tls, token.authorization), master)
 
 
 def load_kubeconfig(path: Path, master: str = "", environ: Mapping[str, str] = os.environ) -> Access:
@@ -113,7 +122,15 @@ def load_kubeconfig(path: Path, master: str = "", environ: Mapping[str, str] = o
         access = kubernetes_package.load_kubeconfig(path, token, command)
     else:
         access = _open_plain(current, path.parent, token, where)
-    return access._replace(host=master) if master else access
+    return _with_master(access, master)
+
+
+def _with_master(access: Access, master: str) -> Access:
+    if not master:
+        return access
+    if not master.startswith(("http://", "https://")):
+        raise ConfigError(f'--master: "{master}" is not a URL; write it as https://192.0.2.10:6443')
+    return access._replace(host=master.rstrip("/"))
 
 
 def _names_proxy(environ: Mapping[str, str]) -> bool:

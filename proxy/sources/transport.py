@@ -47,9 +47,13 @@ class _Status(msgspec.Struct, frozen=True):
 class ApiServer:
     """Requests to one API server, from any thread."""
 
-    def __init__(self, load: Callable[[], Access]) -> None:
-        """`load` gives a fresh Access or raises ConfigError; it is called now and after a 401."""
+    def __init__(self, load: Callable[[], Access], advice: str = "") -> None:
+        """`load` gives a fresh Access or raises ConfigError; it is called now and after a 401.
+
+        `advice` is what to say if the server was never reached.
+        """
         self._load = load
+        self._advice = advice
         self._reloading = threading.Lock()  # against several threads that meet a 401 at once
         self._access = load()
 
@@ -57,6 +61,11 @@ class ApiServer:
     def host(self) -> str:
         """The server's URL, for logs."""
         return self._access.host
+
+    def take_advice(self) -> str:
+        """What to do about a server that can't be reached; only once, so that not every watch says so."""
+        advice, self._advice = self._advice, ""
+        return advice
 
     def get(self, path: str, query: Mapping[str, str]) -> bytes:
         """The body of a 200 answer. Raises ApiError."""

@@ -253,6 +253,8 @@ class KindWatch:
         elif self._told != f"lost {error.status}":
             self._told = f"lost {error.status}"
             log.warning("watch_lost", **facts)
+            if error.status == 0 and not self.status.complete and (advice := self._api.take_advice()):
+                log.error("api_server_unreachable", server=self._api.host, advice=advice)
 
     def _do_without(self, error: ApiError) -> bool:
         """Whether we can go on without what was refused: an optional kind, or a selector that's news to the server."""

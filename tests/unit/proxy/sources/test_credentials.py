@@ -115,6 +115,23 @@ def test_a_pod_is_given_all_it_needs(tmp_path: Path) -> None:
     assert access.authorization() == "Bearer mounted"
 
 
+def test_a_pod_may_be_told_another_server(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("mounted")
+    (tmp_path / "ca.crt").write_text(Path(_any_certificates()).read_text())
+
+    access = load_in_cluster(tmp_path, {}, "https://192.0.2.10:6443/")
+
+    assert access.host == "https://192.0.2.10:6443"
+    assert access.authorization() == "Bearer mounted"
+
+
+def test_another_server_is_named_by_a_url(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(json.dumps(GOOD))
+
+    with pytest.raises(ConfigError, match=r'--master: "192\.0\.2\.10:6443" is not a URL; write it as https://'):
+        load_kubeconfig(tmp_path / "config", "192.0.2.10:6443")
+
+
 def _any_certificates() -> str:
     import certifi  # noqa: PLC0415  # comes with the Kubernetes client
 

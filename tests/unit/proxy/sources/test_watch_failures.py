@@ -1,11 +1,15 @@
 """What a watch does when the server fails, is silent, or is away."""
 
 import time
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from proxy.sources.watch import PATIENT, Reunion
+from endpointslice.types import Kind
+from proxy.sources.credentials import load_kubeconfig
+from proxy.sources.transport import ApiServer
+from proxy.sources.watch import PATIENT, KindWatch, Patience, Reunion
 from tests.unit.proxy.sources.api_double import (
     CUT,
     PATIENCE_S,
@@ -16,7 +20,7 @@ from tests.unit.proxy.sources.api_double import (
     answer_status,
     service,
 )
-from tests.unit.proxy.sources.watching import EXPIRED, StartWatch, names_in, serve, wait_until
+from tests.unit.proxy.sources.watching import EXPIRED, SERVICES, StartWatch, names_in, serve, wait_until
 
 
 @pytest.mark.parametrize(
@@ -142,3 +146,26 @@ def test_delays_are_drawn_anew() -> None:
 
     assert len(drawn) > 1
     assert all(0 <= delay_s <= 30 for delay_s in drawn)
+
+
+def test_a_server_that_was_never_reached_is_told_with_advice_and_only_once(double: ApiDouble, tmp_path: Path) -> None:
+    """In a pod that asks the ClusterIP, on a node where nothing serves ClusterIPs."""
+    kubeconfig = double.kubeconfig(tmp_path / "config")
+    double.close()
+    api = ApiServer(lambda: load_kubeconfig(kubeconfig), "name another")
+    patience = Patience(delay=lambda _: 0.01)
+    watches = [KindWatch(api, SERVICES._replace(kind=kind), lambda _: None, patience) for kind in (Kind.NODE, Kind.POD)]
+
+    with capture_logs() as logs:
+        for watch in watches:
+            watch.start()
+        wait_until(lambda: sum(log["event"] == "watch_lost" for log in logs) == len(watches))
+        for watch in watches:
+            watch.stop()
+            watch.join(PATIENCE_S)
+    api.close()
+
+    errors = [log for log in logs if log["log_level"] == "error"]
+    assert errors == [
+        {"event": "api_server_unreachable", "server": api.host, "advice": "name another", "log_level": "error"}
+    ]
