@@ -18,7 +18,7 @@ SAME_NODE = {f"client-{name}": {name} for name in NAMES}
 
 
 def narrowed(name: str, without: str) -> str:
-    """deploy/rbac.yaml for another account, without the rights on one resource."""
+    """deploy/base/rbac.yaml for another account, without the rights on one resource."""
     documents = [*yaml.safe_load_all(RBAC.read_text())]
     for document in documents:
         document["metadata"]["name"] = name

@@ -25,7 +25,7 @@ SERVERS_NODE = "servers"
 SERVICES_PATH = f"/api/v1/namespaces/{NAMESPACE}/services"
 SLICES_PATH = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 PROGRAMS = Path(__file__).parent  # of the programs that run in namespaces
-_RBAC = Path(__file__).parents[2] / "deploy" / "rbac.yaml"
+_RBAC = Path(__file__).parents[2] / "deploy" / "base" / "rbac.yaml"
 # Closed connections leave conntrack's table after a second, so that it stays small under thousands a second.
 _SYSCTLS = {"netfilter/nf_conntrack_tcp_timeout_close": "1"}
 

@@ -31,7 +31,7 @@ NODES = (
 NAMES = tuple(spec.name for spec in NODES)
 CLIENTS = tuple(f"client-{name}" for name in NAMES)  # one pod a node that serves nothing
 
-RBAC = Path(__file__).parents[2] / "deploy" / "rbac.yaml"
+RBAC = Path(__file__).parents[2] / "deploy" / "base" / "rbac.yaml"
 ACCOUNT = ("kube-system", "closeby")
 
 _LOOK_TRIES = 16

@@ -30,7 +30,7 @@ _OTHER = "staying"
 _CLIENT = "client"
 _SERVERS = {"here": NODE, "there": _OTHER}  # by their nodes
 _NAMESPACE = "shop"
-_RBAC = Path(__file__).parents[2] / "deploy" / "rbac.yaml"
+_RBAC = Path(__file__).parents[2] / "deploy" / "base" / "rbac.yaml"
 _PEER_HEALTH, _PEER_METRICS = 10266, 10259  # not closeby's: both run for a while
 # An order with a gap leaves connections in conntrack that nobody translated. closeby deletes them when it makes its
 # tables, kube-proxy doesn't: for two minutes, by default, a later client on the same source port would meet them.

@@ -1,0 +1,93 @@
+"""What the manifests ask for, and that closeby takes the configuration and the flags that they give."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from proxy.cli.run import run
+from proxy.kubeproxy.configure import Own, build_config, name_in_file
+from proxy.kubeproxy.file import parse_config
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+CONFIGS = sorted(DEPLOY.glob("**/config.conf"))
+DAEMON_SETS = [DEPLOY / "base" / "daemonset.yaml", DEPLOY / "cleanup" / "daemonset.yaml"]
+VERSION = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]["version"]
+
+
+def load(path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load(path.read_text())
+    return document
+
+
+def pod_of(path: Path) -> dict[str, Any]:
+    spec: dict[str, Any] = load(path)["spec"]["template"]["spec"]
+    return spec
+
+
+def containers_of(path: Path) -> list[dict[str, Any]]:
+    pod = pod_of(path)
+    return [*pod.get("initContainers", ()), *pod["containers"]]
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=[path.parent.name for path in CONFIGS])
+def test_a_configuration_is_taken(path: Path) -> None:
+    config = build_config(parse_config(str(path), path.read_bytes()), Own(), name_in_file(path))
+
+    assert config.oom_score_adj == -997
+
+
+@pytest.mark.parametrize("path", DAEMON_SETS, ids=["the proxy", "its cleanup"])
+def test_a_pod_has_the_least_rights(path: Path) -> None:
+    pod = pod_of(path)
+
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert not {"hostPID", "hostIPC"} & set(pod)
+    for container in containers_of(path):
+        rights = container["securityContext"]
+        assert rights["readOnlyRootFilesystem"] is True
+        assert rights["allowPrivilegeEscalation"] is False
+        assert "privileged" not in rights
+        assert rights["capabilities"]["drop"] == ["ALL"]
+        assert set(rights["capabilities"].get("add", ())) <= {"NET_ADMIN"}
+
+
+def test_of_the_host_it_mounts_its_network_settings_alone() -> None:
+    volumes = pod_of(DAEMON_SETS[0])["volumes"]
+
+    assert [v["hostPath"]["path"] for v in volumes if "hostPath" in v] == ["/proc/sys/net"]
+
+
+def test_every_flag_that_is_given_is_one_of_closebys() -> None:
+    flags = {name for option in run.params if isinstance(option, click.Option) for name in option.opts}
+
+    given = [arg for arg in containers_of(DAEMON_SETS[0])[0]["args"] if arg.startswith("-")]
+
+    assert {arg.partition("=")[0] for arg in given} <= flags
+
+
+def test_the_probes_ask_pages_of_the_health_server() -> None:
+    (container,) = containers_of(DAEMON_SETS[0])
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+
+    assert ports == {"healthz": 10256, "metrics": 10249}
+    assert container["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "healthz"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "healthz"}
+
+
+def test_one_version_stands_everywhere() -> None:
+    chart = load(DEPLOY / "helm/closeby/Chart.yaml")
+    tags = [load(DEPLOY / part / "kustomization.yaml")["images"][0]["newTag"] for part in ("base", "cleanup")]
+
+    assert {chart["version"], chart["appVersion"], *tags} == {VERSION}
+
+
+def test_the_schema_describes_each_value_of_the_chart_and_no_other() -> None:
+    schema = json.loads((DEPLOY / "helm/closeby/values.schema.json").read_text())
+
+    assert schema["additionalProperties"] is False
+    assert set(schema["properties"]) - {"global"} == set(load(DEPLOY / "helm/closeby/values.yaml"))
