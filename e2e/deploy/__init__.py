@@ -1,0 +1,1 @@
+"""What deploy/ holds, rendered, and run as a kubelet would run it."""

@@ -1,0 +1,83 @@
+"""EFFECT: manifests out of kustomizations and out of the chart, and what of them must be alike."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+CHART = DEPLOY / "helm" / "closeby"
+OVERLAYS = ("kind", "kubeadm", "k3s")
+Object = dict[str, Any]
+
+_HASH = re.compile(r"^(closeby)-[a-z0-9]{10}$")  # that kustomize appends to a ConfigMap's name
+_OF_HELM = ("app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart", "checksum/config")
+
+
+def kustomize(binary: Path, folder: Path) -> list[Object]:
+    """What `kubectl kustomize` makes of the folder; RuntimeError with its words if it refuses."""
+    return _load([str(binary), "kubectl", "kustomize", str(folder)])
+
+
+def find_helm() -> str | None:
+    """The helm to ask: $CLOSEBY_HELM, or one on PATH."""
+    return os.environ.get("CLOSEBY_HELM") or shutil.which("helm")
+
+
+def helm_template(helm: str, values: Mapping[str, object], folder: Path) -> list[Object]:
+    """What the chart makes of these values, as release `closeby` in kube-system; RuntimeError if it refuses."""
+    file = folder / "values.yaml"
+    file.write_text(yaml.safe_dump(dict(values)))
+    return _load([helm, "template", "closeby", str(CHART), "--namespace", "kube-system", "--values", str(file)])
+
+
+def values_of(objects: Iterable[Object]) -> dict[str, object]:
+    """The chart's values that say what an overlay says."""
+    config = next(o for o in objects if o["kind"] == "ConfigMap")["data"]
+    daemon_set = next(o for o in objects if o["kind"] == "DaemonSet")
+    mounted = daemon_set["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"]
+    return {
+        "apiServer": config["apiServer"],
+        "config": yaml.safe_load(config["config.conf"]),
+        "existingConfigMap": "" if _HASH.match(mounted) else mounted,
+    }
+
+
+def in_substance(objects: Iterable[Object]) -> dict[tuple[str, str], object]:
+    """By kind and name, without what only tells who rendered them; configuration as values, not as text."""
+    found = {}
+    for one in objects:
+        plain = _plain(one)
+        if one["kind"] == "ConfigMap":
+            plain["data"]["config.conf"] = yaml.safe_load(plain["data"]["config.conf"])
+        found[one["kind"], plain["metadata"]["name"]] = plain
+    return found
+
+
+def dump(objects: Iterable[Object]) -> str:
+    """As one YAML stream."""
+    return yaml.safe_dump_all(objects)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  # any part of an object
+    match value:
+        case dict():
+            return {key: _plain(part) for key, part in value.items() if key not in _OF_HELM}
+        case list():
+            return [_plain(part) for part in value]
+        case str() if match := _HASH.match(value):
+            return match[1]
+        case _:
+            return value
+
+
+def _load(command: list[str]) -> list[Object]:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command[:3])}: {done.stderr}")
+    return [one for one in yaml.safe_load_all(done.stdout) if one]

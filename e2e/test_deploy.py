@@ -1,0 +1,126 @@
+"""As an administrator I render deploy/ by kustomize or by Helm, and a real API server takes every object of it."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from e2e.cluster.cluster import Cluster
+from e2e.cluster.daemon import METRICS_PORT
+from e2e.controlplane.cluster import ControlPlane
+from e2e.deploy.rendering import (
+    CHART,
+    DEPLOY,
+    OVERLAYS,
+    dump,
+    find_helm,
+    helm_template,
+    in_substance,
+    kustomize,
+    values_of,
+)
+from tests.unit.deploy.monitoring import list_metrics
+
+pytestmark = pytest.mark.e2e
+
+FOLDERS = [DEPLOY / "base", DEPLOY / "cleanup", *(DEPLOY / "overlays" / name for name in OVERLAYS)]
+
+
+@pytest.fixture(scope="session")
+def helm() -> str:
+    found = find_helm()
+    if found is None:
+        pytest.skip("no helm on PATH, and $CLOSEBY_HELM names none")
+    return found
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
+def test_a_kustomization_is_taken_by_the_api_server(
+    control_plane: ControlPlane, controlplane_binary: Path, folder: Path
+) -> None:
+    objects = kustomize(controlplane_binary, folder)
+
+    told = control_plane.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", text=dump(objects))
+
+    assert len(told.splitlines()) == len(objects)
+    assert told.count("(server dry run)") == len(objects)
+
+
+def test_a_misspelt_field_would_have_been_refused(control_plane: ControlPlane, controlplane_binary: Path) -> None:
+    objects = copy.deepcopy(kustomize(controlplane_binary, DEPLOY / "base"))
+    (daemon_set,) = (one for one in objects if one["kind"] == "DaemonSet")
+    daemon_set["spec"]["template"]["spec"]["hostNetwrok"] = True
+
+    with pytest.raises(Exception, match="returned non-zero exit status"):
+        control_plane.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", text=dump([daemon_set]))
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_chart_says_in_substance_what_an_overlay_says(
+    control_plane: ControlPlane, controlplane_binary: Path, helm: str, tmp_path: Path, overlay: str
+) -> None:
+    wanted = kustomize(controlplane_binary, DEPLOY / "overlays" / overlay)
+
+    rendered = helm_template(helm, values_of(wanted), tmp_path)
+
+    assert in_substance(rendered) == in_substance(wanted)
+    told = control_plane.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", text=dump(rendered))
+    assert told.count("(server dry run)") == len(rendered)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        pytest.param({"apiSrever": "https://a:6443"}, "apiSrever", id="a misspelt value"),
+        pytest.param({"apiServer": "192.0.2.1:6443"}, "apiServer", id="an address that is no URL"),
+        pytest.param({"maxUnavailable": 0}, "maxUnavailable", id="an update that can't begin"),
+        pytest.param({"ports": {"healthz": 0, "metrics": 1}}, "healthz", id="a port that is none"),
+    ],
+)
+def test_the_chart_refuses_values_that_can_not_be_meant(
+    helm: str, tmp_path: Path, values: dict[str, object], words: str
+) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        helm_template(helm, values, tmp_path)
+
+
+def test_the_charts_options_reach_the_pod(helm: str, tmp_path: Path) -> None:
+    values = {
+        "netSettings": False,
+        "extraArgs": ["--same-node-for-daemon-sets=Never"],
+        "image": {"repository": "registry.example.org/closeby", "tag": "9"},
+        "config": {"healthzBindAddress": "0.0.0.0:10300"},
+        "ports": {"healthz": 10300, "metrics": 10249},
+    }
+
+    objects = in_substance(helm_template(helm, values, tmp_path))
+
+    text = yaml.safe_dump(objects["DaemonSet", "closeby"])
+    assert "/proc/sys" not in text
+    assert "--same-node-for-daemon-sets=Never" in text
+    assert "registry.example.org/closeby:9" in text
+    assert "hostPort: 10300" in text
+
+
+def test_the_chart_is_no_riddle_to_helms_own_look(helm: str, tmp_path: Path) -> None:
+    import subprocess  # noqa: PLC0415  # here alone
+
+    done = subprocess.run(
+        [helm, "lint", "--strict", str(CHART)], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_daemon_has_every_metric_that_rules_and_dashboard_ask_for(cluster: Cluster) -> None:
+    code, text = cluster.daemons["north-1"].http(METRICS_PORT, "/metrics")
+    assert code == 200
+
+    there = set()
+    for family in text_string_to_metric_families(text):
+        endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "info": ("_info",)}
+        there |= {family.name + ending for ending in endings.get(family.type, ("",))}
+
+    assert list_metrics() - there == set()
