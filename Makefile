@@ -4,7 +4,7 @@ READY := .venv/.ready
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint unit netns soak fuzz e2e bench differential base docs clean
+.PHONY: help setup image demo test lint unit netns soak fuzz e2e bench differential base docs clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -57,6 +57,9 @@ differential: $(READY) ## Random worlds for closeby and for kube-proxy, and wher
 	@.ci/setup e2e
 	@$(PYTHON) -m e2e.controlplane.build
 	@$(PYTHON) -m e2e.differential $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED)) $(DIFFERENTIAL_FLAGS)
+
+image: $(READY) ## closeby's container image, as build/closeby-*.tar, and in docker where a daemon runs
+	@$(PYTHON) -m deploy.image.build $(IMAGE_FLAGS)
 
 base: $(READY) ## Compile the base ruleset anew, after a change to its text
 	@$(PYTHON) -m proxy.kernel.compile

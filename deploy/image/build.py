@@ -21,6 +21,7 @@ from pathlib import Path
 
 from deploy.image.archive import Image, pack_layer, write_image
 from deploy.image.base import ROOT, BaseError, make_base
+from deploy.image.root import PYTHON, VERSIONS
 
 PUBLISHED = "debian:bookworm-slim"
 _LAYERS = ("system", "packages", "closeby")
@@ -70,8 +71,16 @@ def build_image(tag: str, output: Path, base: str = "", *, with_docker: bool = T
 def _build_by_docker(tag: str, output: Path, base: str) -> None:
     base = base or _choose_base()
     say(f"docker build on {base}")
-    labels = [word for name, value in _labels({}).items() for word in ("--label", f"{name}={value}")]
-    _run("docker", "build", "-t", tag, "--build-arg", f"BASE={base}", *labels, "-f", "deploy/image/Dockerfile", ".")
+    build = ("docker", "build", "-t", tag, "--build-arg", f"BASE={base}", "-f", "deploy/image/Dockerfile")
+    _run(*build, ".")
+    reading = f"print(open('/{VERSIONS}').read())"
+    said = subprocess.run(
+        ["docker", "run", "--rm", "--network=none", f"--entrypoint=/usr/bin/{PYTHON}", tag, "-c", reading],
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    labels = [word for name, value in _labels(json.loads(said)).items() for word in ("--label", f"{name}={value}")]
+    _run(*build, *labels, ".")  # all but the labels is there already
     _run("docker", "save", "-o", str(output), tag)
 
 
@@ -107,7 +116,7 @@ def _build_by_chroot(tag: str, output: Path) -> None:
         _run("unshare", "--mount", "--net", "sh", "-c", _IN_CHROOT, "sh", str(base), str(work))
         say("the image file")
         layers = [pack_layer(work / "layers" / part, _time_s()) for part in _LAYERS]
-        versions = json.loads((work / "layers" / "versions.json").read_text())
+        versions = json.loads((work / "layers" / "closeby" / VERSIONS).read_text())
         write_image(output, Image(tag, _architecture(), _created(), _labels(versions)), layers)
 
 

@@ -3,8 +3,8 @@
     python3.11 root.py SOURCE LAYERS
 
 LAYERS gets the folders `system` (Python and what it links to), `packages` (what closeby needs, as constraints.txt pins
-it) and `closeby`, the one that changes; and `versions.json`, for the labels. It ends with a look: every module can be
-imported, every library is there.
+it) and `closeby`, the one that changes, with the versions for the labels in it. It ends with a look: every module can
+be imported, every library is there.
 """
 
 import json
@@ -19,6 +19,7 @@ from pathlib import Path
 PYTHON = "python3.11"
 SITE = f"usr/local/lib/{PYTHON}/dist-packages"  # on sys.path of Debian's Python as it is
 OWN = ("endpointslice", "proxy")
+VERSIONS = "usr/local/share/closeby/versions.json"
 WHEELS = Path("/opt/wheels")  # of a home-made base: then pip asks no index
 
 # Debian's packages that are shipped, by the files they own.
@@ -208,9 +209,10 @@ def main(source: Path, layers: Path) -> None:
     lay_system(system)
     print("    closeby and what it needs", flush=True)
     lay_packages(source, packages, own)
+    (own / VERSIONS).parent.mkdir(parents=True)
+    (own / VERSIONS).write_text(json.dumps(read_versions(packages / SITE)))
     print("    a look at the whole", flush=True)
     look((system, packages, own), layers / "whole")
-    (layers / "versions.json").write_text(json.dumps(read_versions(packages / SITE)))
 
 
 if __name__ == "__main__":
