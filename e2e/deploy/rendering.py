@@ -14,6 +14,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 CHART = DEPLOY / "helm" / "closeby"
 OVERLAYS = ("kind", "kubeadm", "k3s")
 Object = dict[str, Any]
+_KUBERNETES = "1.36"  # a helm that was built without its stamps thinks of 1.20
 
 _HASH = re.compile(r"^(closeby)-[a-z0-9]{10}$")  # that kustomize appends to a ConfigMap's name
 _OF_HELM = ("app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart", "checksum/config")
@@ -33,7 +34,8 @@ def helm_template(helm: str, values: Mapping[str, object], folder: Path) -> list
     """What the chart makes of these values, as release `closeby` in kube-system; RuntimeError if it refuses."""
     file = folder / "values.yaml"
     file.write_text(yaml.safe_dump(dict(values)))
-    return _load([helm, "template", "closeby", str(CHART), "--namespace", "kube-system", "--values", str(file)])
+    place = ("--namespace", "kube-system", "--kube-version", _KUBERNETES)
+    return _load([helm, "template", "closeby", str(CHART), *place, "--values", str(file)])
 
 
 def values_of(objects: Iterable[Object]) -> dict[str, object]:

@@ -1,0 +1,140 @@
+"""As an administrator I run the image with exactly the rights that the DaemonSet asks for, and it does all its work."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.image.base import BaseError
+from deploy.image.build import BuildError, build_image
+from e2e.cluster.cluster import ACCOUNT, Cluster
+from e2e.cluster.daemon import HEALTHZ_PORT
+from e2e.cluster.kernel import list_rules
+from e2e.cluster.space import Space, target
+from e2e.controlplane.waiting import wait_for
+from e2e.deploy.container import Container, Given, oci_config, unpack
+from e2e.deploy.rendering import DEPLOY, kustomize
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+NODE = "north-1"
+CLIENT = f"client-{NODE}"
+TABLES = ("table ip closeby", "table ip6 closeby")
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The image's folder: `rootfs`. Of $CLOSEBY_IMAGE, or built here."""
+    folder = tmp_path_factory.mktemp("image")
+    for program in ("runc", "debootstrap"):
+        if shutil.which(program) is None:
+            pytest.skip(f"no {program} on this host")
+    file = os.environ.get("CLOSEBY_IMAGE")
+    try:
+        built = Path(file) if file else build_image("closeby:test", folder / "image.tar", with_docker=False)
+    except (BuildError, BaseError) as error:
+        pytest.skip(f"no image: {error}")
+    config = unpack(built, folder / "rootfs")
+    assert config["config"]["User"] == "65532:65532"
+    return folder
+
+
+class Node:
+    """A node whose daemon gives way to a container."""
+
+    def __init__(self, cluster: Cluster, image: Path, binary: Path, folder: Path) -> None:
+        self._image, self._binary = image, binary
+        self.netns = cluster.daemons[NODE].site.netns
+        self._account = folder / "account"
+        self._account.mkdir()
+        (self._account / "token").write_text(cluster.plane.service_account_token(*ACCOUNT))
+        shutil.copy(cluster.plane.ca_certificate, self._account / "ca.crt")
+        self._config = folder / "config"
+        self._config.mkdir()
+        self._server = f"https://{cluster.world.lan.ipv4}:6443"
+
+    def container(self, name: str, folder: str = "overlays/kind", **rights: Any) -> Container:  # noqa: ANN401  # any right
+        """The first container of the DaemonSet, with these rights in place of its own."""
+        objects = kustomize(self._binary, DEPLOY / folder)
+        pod = next(one for one in objects if one["kind"] == "DaemonSet")["spec"]["template"]["spec"]
+        container = [*pod.get("initContainers", ()), *pod["containers"]][0]
+        container["securityContext"] |= rights
+        for one in objects:
+            if one["kind"] == "ConfigMap":
+                (self._config / "config.conf").write_text(one["data"]["config.conf"])
+        environment = {"NODE_NAME": NODE, "API_SERVER": self._server}
+        given = Given(self.netns, environment, {"config": self._config}, self._account)
+        return Container(name, self._image, oci_config(pod, container, ["/usr/local/bin/closeby"], given))
+
+
+@pytest.fixture
+def node(cluster: Cluster, image: Path, controlplane_binary: Path, tmp_path: Path) -> Iterator[Node]:
+    cluster.daemons[NODE].stop()
+    yield Node(cluster, image, controlplane_binary, tmp_path)
+    cluster.daemons[NODE].start()
+    cluster.daemons[NODE].await_ready()
+
+
+def await_ready(cluster: Cluster, container: Container) -> None:
+    def is_ready() -> bool:
+        assert container.exit_code is None, container.log_file.read_text()
+        return cluster.daemons[NODE].http(HEALTHZ_PORT, "/readyz")[0] == 200
+
+    wait_for(is_ready, "the container is ready", timeout_s=120)
+
+
+def test_the_daemon_sets_rights_are_all_that_it_takes(cluster: Cluster, space: Space, node: Node) -> None:
+    with node.container("rights") as container:
+        await_ready(cluster, container)
+        pods = space.add_pods("web", ["south-1"])
+        stored = space.add_service("web", type="NodePort")
+        web, dns = target(stored), target(stored, "udp")
+        cluster.await_served(web, {CLIENT: {"south-1"}})
+        cluster.await_served(dns, {CLIENT: {"south-1"}})
+
+        space.set_ready(pods[0], ready=False)  # its UDP flows are deleted from conntrack
+        said = container.exec("/usr/local/bin/closeby", "explain", f"{space.name}/web")
+        events = container.events()
+        code = container.stop(10)
+
+    assert "south-1" in said
+    assert code == 0
+    refused = [event for event in events if event["level"] in {"warning", "error"}]
+    assert not [event for event in refused if event["event"] != "sysctl_not_set"], refused
+    assert {event["sysctl"] for event in events if event["event"] == "sysctl_set"} <= {
+        "nf_conntrack_tcp_timeout_established",
+        "nf_conntrack_tcp_timeout_close_wait",
+    }
+    assert "conntrack_unavailable" not in {event["event"] for event in events}
+
+
+@pytest.mark.parametrize(
+    ("rights", "words"),
+    [
+        pytest.param({"capabilities": {"drop": ["ALL"]}}, "CAP_NET_ADMIN", id="no capability"),
+    ],
+)
+def test_without_its_one_right_it_says_so_and_ends(node: Node, rights: dict[str, Any], words: str) -> None:
+    with node.container("poor", **rights) as container:
+        wait_for(lambda: container.exit_code is not None, "it ends", timeout_s=120)
+
+        assert container.exit_code == 1
+        assert words in container.log_file.read_text()
+
+
+def test_root_needs_no_more_and_no_less(cluster: Cluster, node: Node) -> None:
+    with node.container("root", runAsUser=0, runAsGroup=0) as container:
+        await_ready(cluster, container)
+
+
+def test_the_cleanup_takes_the_tables_away_with_the_same_rights(node: Node) -> None:
+    assert all(table in list_rules(node.netns) for table in TABLES)
+
+    with node.container("cleanup", "cleanup") as container:
+        wait_for(lambda: container.exit_code is not None, "it ends", timeout_s=120)
+
+    assert container.exit_code == 0, container.log_file.read_text()
+    assert not [table for table in TABLES if table in list_rules(node.netns)]
