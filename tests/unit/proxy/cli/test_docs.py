@@ -11,7 +11,7 @@ from proxy.report import PlanReport
 from tests.unit.proxy.cli.conftest import RunCloseby
 
 ROOT = Path(__file__).parents[4]
-PAGES = sorted(page for folder in (".", "docs", "proxy/kernel") for page in (ROOT / folder).glob("*.md"))
+PAGES = sorted(page for folder in (".", "docs", "deploy", "proxy/kernel") for page in (ROOT / folder).glob("*.md"))
 
 
 def find_block(page: str, language: str) -> str:
