@@ -32,7 +32,7 @@ FOLDERS = [DEPLOY / "base", DEPLOY / "cleanup", *(DEPLOY / "overlays" / name for
 def helm() -> str:
     found = find_helm()
     if found is None:
-        pytest.skip("no helm on PATH, and $CLOSEBY_HELM names none")
+        pytest.skip("no helm: `python -m e2e.deploy.helm_build` makes one")
     return found
 
 

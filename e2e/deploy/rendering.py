@@ -1,6 +1,5 @@
 """EFFECT: manifests out of kustomizations and out of the chart, and what of them must be alike."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from e2e.deploy.helm_build import helm_path
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 CHART = DEPLOY / "helm" / "closeby"
@@ -26,8 +27,9 @@ def kustomize(binary: Path, folder: Path) -> list[Object]:
 
 
 def find_helm() -> str | None:
-    """The helm to ask: $CLOSEBY_HELM, or one on PATH."""
-    return os.environ.get("CLOSEBY_HELM") or shutil.which("helm")
+    """The helm to ask: the one that `e2e.deploy.helm_build` made, or one on PATH."""
+    built = helm_path()
+    return str(built) if built.exists() else shutil.which("helm")
 
 
 def helm_template(helm: str, values: Mapping[str, object], folder: Path) -> list[Object]:
