@@ -54,7 +54,15 @@ class Node:
         shutil.copy(cluster.plane.ca_certificate, self._account / "ca.crt")
         self._config = folder / "config"
         self._config.mkdir()
-        self._server = f"https://{cluster.world.lan.ipv4}:6443"
+        self._environment = {"NODE_NAME": NODE, "API_SERVER": f"https://{cluster.world.lan.ipv4}:6443"}
+
+    def forget_server(self) -> None:
+        """The ConfigMap names no API server; a pod has the Service's address. Here it is one that nobody has."""
+        self._environment |= {
+            "API_SERVER": "",
+            "KUBERNETES_SERVICE_HOST": "10.96.255.254",
+            "KUBERNETES_SERVICE_PORT": "443",
+        }
 
     def container(self, name: str, folder: str = "overlays/kind", **rights: Any) -> Container:  # noqa: ANN401  # any right
         """The first container of the DaemonSet, with these rights in place of its own."""
@@ -65,8 +73,7 @@ class Node:
         for one in objects:
             if one["kind"] == "ConfigMap":
                 (self._config / "config.conf").write_text(one["data"]["config.conf"])
-        environment = {"NODE_NAME": NODE, "API_SERVER": self._server}
-        given = Given(self.netns, environment, {"config": self._config}, self._account)
+        given = Given(self.netns, self._environment, {"config": self._config}, self._account)
         return Container(name, self._image, oci_config(pod, container, ["/usr/local/bin/closeby"], given))
 
 
@@ -123,6 +130,21 @@ def test_without_its_one_right_it_says_so_and_ends(node: Node, rights: dict[str,
 
         assert container.exit_code == 1
         assert words in container.log_file.read_text()
+
+
+def test_where_the_servers_address_is_missing_it_says_once_what_to_set(node: Node) -> None:
+    node.forget_server()
+
+    with node.container("lost") as container:
+        told = wait_for(
+            lambda: [event for event in container.events() if event["event"] == "api_server_unreachable"],
+            "it says so",
+            timeout_s=120,
+        )
+
+        assert [event["server"] for event in told] == ["https://10.96.255.254:443"]
+        assert "set --master" in told[0]["advice"]
+        assert container.exit_code is None
 
 
 def test_root_needs_no_more_and_no_less(cluster: Cluster, node: Node) -> None:
