@@ -104,10 +104,13 @@ def test_the_daemon_sets_rights_are_all_that_it_takes(cluster: Cluster, space: S
 
         space.set_ready(pods[0], ready=False)  # its UDP flows are deleted from conntrack
         said = container.exec("/usr/local/bin/closeby", "explain", f"{space.name}/web")
+        container.exec("/usr/local/bin/closeby", "verify")  # exit code 0: the kernel has what it should
+        removed = container.exec("/usr/local/bin/closeby", "cleanup", "--kube-proxy")
         events = container.events()
         code = container.stop(10)
 
     assert "south-1" in said
+    assert removed == "kube-proxy left nothing here.\n"
     assert code == 0
     refused = [event for event in events if event["level"] in {"warning", "error"}]
     assert not [event for event in refused if event["event"] != "sysctl_not_set"], refused

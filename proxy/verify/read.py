@@ -94,11 +94,13 @@ def finds_iptables_mode() -> bool:
             found = parse_attributes(reply.payload)
             if (parse_name(found.get(1, b"")), parse_name(found.get(3, b""))) == ("nat", "KUBE-SERVICES"):
                 return True
-    names = Path("/proc/thread-self/net/ip_tables_names")
-    if not names.exists() or "nat" not in names.read_text().split() or not shutil.which("iptables-legacy-save"):
-        return False
+    names = Path("/proc/thread-self/net/ip_tables_names")  # not there without the module; root's alone
     command = ["iptables-legacy-save", "-t", "nat"]
+    if not shutil.which(command[0]):
+        return False
     try:
+        if "nat" not in names.read_text().split():
+            return False
         saved = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired):
         return False  # it is for a hint alone
