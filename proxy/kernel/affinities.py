@@ -1,8 +1,8 @@
 """What each Service port with session affinity has of its own: a map of bindings and three chains. Pure.
 
-To everyone else each is an element of the set `affinities`: its key is the name, 16
-hexadecimal digits, its data are protocol and time-out in seconds, such as b"TCP 10800". What the map holds is between
-the packets and the kernel: nobody reads it, and a change of the time-out leaves it as it is.
+To everyone else each is an element of the set `affinities`: its key is the name, 16 hexadecimal digits, its data are
+protocol and time-out in seconds, such as b"TCP 10800". What the map holds is between the packets and the kernel: nobody
+reads it until the whole table is replaced (bindings.py), and a change of the time-out leaves it as it is.
 """
 
 import hashlib
@@ -13,7 +13,17 @@ from typing import NamedTuple
 
 from endpointslice.types import Family, Protocol
 from proxy.kernel.attributes import pack_attribute, pack_name, pack_u32, parse_attributes, parse_number
-from proxy.kernel.base import SET_NAME, SET_TABLE, Base, Named, Rule, Tables, find_pick_chains, plan_parts
+from proxy.kernel.base import (
+    SET_NAME,
+    SET_TABLE,
+    SET_TIMEOUT,
+    Base,
+    Named,
+    Rule,
+    Tables,
+    find_pick_chains,
+    plan_parts,
+)
 from proxy.kernel.batch import Message, Type
 from proxy.kernel.change import Change, MapChange
 from proxy.kernel.expressions import (
@@ -31,7 +41,6 @@ from proxy.kernel.expressions import (
 from proxy.kernel.picks import CHAIN_NAME, CHAIN_TABLE, RULE_CHAIN, RULE_TABLE
 from proxy.kernel.ruleset import LAYOUTS, TABLE, Data, SetId, address_bytes
 
-_TIMEOUT = 11  # NFTA_SET_TIMEOUT, milliseconds in 8 bytes
 _SIZE = 9  # NFTA_SET_DESC
 _CHAINS = ("sticky", "record", "forget")
 _UPDATE, _DELETE = 1, 2  # NFT_DYNSET_OP_*
@@ -61,6 +70,11 @@ def parse_affinity(data: bytes) -> Affinity:
     return Affinity(Protocol(protocol), int(timeout_s))
 
 
+def affinity_map(name: bytes) -> str:
+    """The name of its map of bindings."""
+    return f"affinity_{name.decode()}"
+
+
 def template_name(protocol: Protocol) -> str:
     """The name of the compiled map of bindings that the maps of this protocol's affinities are like."""
     return f"affinity_template_{protocol.lower()}"
@@ -88,7 +102,7 @@ def find_affinities(family: Family, found: Tables, base: Base) -> tuple[Tables, 
 def _recognize(family: Family, found: Tables, name: str, base: Base) -> Affinity | None:
     for protocol in Protocol:
         if find_pick_chains(family, found, _render(base, family, protocol, name)) is not None:
-            timeout = parse_attributes(found.sets[0].attributes).get(_TIMEOUT, b"")
+            timeout = parse_attributes(found.sets[0].attributes).get(SET_TIMEOUT, b"")
             return Affinity(protocol, parse_number(timeout) // 1000)
     return None
 
@@ -116,7 +130,7 @@ def plan_old_affinities(change: Change) -> Iterator[Message]:
             for chain in _CHAINS:
                 names = pack_name(CHAIN_TABLE, TABLE) + pack_name(CHAIN_NAME, f"{chain}_{name}")
                 yield Message(Type.DELCHAIN, set_id.family, names)
-            names = pack_name(SET_TABLE, TABLE) + pack_name(SET_NAME, f"affinity_{name}")
+            names = pack_name(SET_TABLE, TABLE) + pack_name(SET_NAME, affinity_map(key))
             yield Message(Type.DELSET, set_id.family, names)
 
 
@@ -161,7 +175,7 @@ def _with_timeout(one: Named, timeout_s: int, *, sized: bool) -> Named:
 
     Without one the map grows as it fills, up to the 65,535 that the kernel gives a map that packets write (Linux 6.18).
     """
-    found = parse_attributes(one.attributes) | {_TIMEOUT: (timeout_s * 1000).to_bytes(8)}
+    found = parse_attributes(one.attributes) | {SET_TIMEOUT: (timeout_s * 1000).to_bytes(8)}
     kept = sorted((kind, value) for kind, value in found.items() if sized or kind != _SIZE)
     return Named(one.name, b"".join(pack_attribute(kind, value) for kind, value in kept))
 

@@ -25,6 +25,7 @@ from proxy.kernel.ruleset import TABLE, parse_pick
 
 TABLE_NAME, TABLE_FLAGS = 1, 2  # NFTA_TABLE_*
 SET_TABLE, SET_NAME, SET_ID = 1, 2, 10  # NFTA_SET_*
+SET_TIMEOUT = 11  # milliseconds in 8 bytes
 # What makes a chain or set what it is; not handles, use counts and the like, which newer kernels add to.
 _CHAIN_KEPT = frozenset({4, 5, 7, 10})  # hook, policy, type, flags
 # Flags, key, data, policy, size, time-out, the typeof text, kind of object, counter.

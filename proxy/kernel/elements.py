@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from endpointslice.types import Family
 from proxy.kernel.attributes import HEADER, MAX_BYTES, pack_attribute, pack_name, pack_nest, pack_u32
 from proxy.kernel.batch import CREATE, ECHO, Message, Type
 from proxy.kernel.change import Elements
@@ -106,16 +107,22 @@ def _interval_part(address: bytes, *, end: bool) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _list_header(set_id: SetId) -> bytes:
-    return pack_name(LIST_TABLE, TABLE) + pack_name(LIST_SET, set_id.name)
+def _list_header(name: str) -> bytes:
+    return pack_name(LIST_TABLE, TABLE) + pack_name(LIST_SET, name)
 
 
-def _messages(kind: Type, set_id: SetId, parts: Sequence[bytes], flags: int) -> Iterator[Message]:
+def pack_parts(family: Family, name: str, parts: Sequence[bytes]) -> Iterator[Message]:
+    """NEWSETELEM messages that add elements, packed already, to the set of that name."""
+    yield from _messages(Type.NEWSETELEM, (family, name), parts, CREATE)
+
+
+def _messages(kind: Type, set_id: tuple[Family, str], parts: Sequence[bytes], flags: int) -> Iterator[Message]:
     """The parts in messages below an attribute's limit: cut by bytes, since keys and verdicts differ in size."""
     if not parts:
         return
-    header = _list_header(set_id)
+    family, name = set_id
+    header = _list_header(name)
     step = MAX_BYTES // max(map(len, parts))
     for start in range(0, len(parts), step):
         body = b"".join(parts[start : start + step])
-        yield Message(kind, set_id.family, header + HEADER.pack(4 + len(body), LIST_ELEMENTS) + body, flags)
+        yield Message(kind, family, header + HEADER.pack(4 + len(body), LIST_ELEMENTS) + body, flags)

@@ -1,7 +1,7 @@
 """EFFECT. Our tables in the kernel: read, install, change, count, remove."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -30,6 +30,7 @@ from proxy.kernel.change import Change, Counters, Elements, Installed, KernelErr
 from proxy.kernel.connection import Connection
 from proxy.kernel.dumps import Unusable, iter_elements, parse_packets, unpack_counters, unpack_elements
 from proxy.kernel.elements import LIST_SET
+from proxy.kernel.keeping import install_with, read_bindings
 from proxy.kernel.picks import plan_pick_chains
 from proxy.kernel.ruleset import KERNEL_SETS, TABLE, SetId, SetName
 from proxy.kernel.transaction import Objects, missing_chains, plan_batches
@@ -98,7 +99,7 @@ class NftKernel:
         return installed
 
     def install(self, elements: Mapping[SetId, Elements]) -> Installed:
-        """One transaction that replaces our tables by fresh ones with these elements.
+        """One transaction that replaces our tables by fresh ones with these elements, and with clients' bindings.
 
         A socket that can't take it whole (no CAP_NET_ADMIN outside our user namespace) gets the empty tables first.
         """
@@ -107,19 +108,21 @@ class NftKernel:
             elements={SetId(family, name): {} for family in self.families for name in SetName}, chains=set()
         )
         tables = [*plan_removal(self.families), *plan_tables(self._base, self.families)]
-        self._apply(change, installed, tables)
+        kept = read_bindings(self._connection, self.families, elements, self._base)
+        install_with(kept, lambda bindings: self._apply(change, installed, Objects(tables, bindings=bindings)))
         return installed
 
     def run(self, change: Change, installed: Installed) -> Counters:
         """One transaction; then `installed` includes it. The final counts of the verdict elements it deleted."""
-        return self._apply(change, installed, ())
+        return self._apply(change, installed, Objects())
 
-    def _apply(self, change: Change, installed: Installed, before: Sequence[Message]) -> Counters:
+    def _apply(self, change: Change, installed: Installed, before: Objects) -> Counters:
         mine = Change({set_id: part for set_id, part in change.sets.items() if set_id.family in self.families})
         chains = missing_chains(mine, installed.chains)
         objects = Objects(
-            new=[*before, *plan_pick_chains(chains), *plan_new_affinities(mine, self._base)],
+            new=[*before.new, *plan_pick_chains(chains), *plan_new_affinities(mine, self._base)],
             old=[*plan_old_affinities(mine)],
+            bindings=before.bindings,
         )
         batches = plan_batches(mine, objects, self._connection.limit_bytes)
         counters: dict[tuple[SetId, bytes], int] = {}

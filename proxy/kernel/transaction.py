@@ -48,15 +48,16 @@ class Objects(NamedTuple):
 
     new: Sequence[Message] = ()
     old: Sequence[Message] = ()
+    bindings: Sequence[Message] = ()  # elements of new maps, which come before any packet can write there
 
 
 def plan_batches(change: Change, objects: Objects, limit_bytes: int) -> list[Sequence[Message]]:
     """The change and its objects in one batch if the socket takes it, else in several, each atomic by itself.
 
-    In order: new objects, and what verdicts may lead to (endpoints, masquerading); then the verdicts; then the deletes
-    of what no verdict leads to any more, and old objects. Both halves of a replaced key stay in one batch.
+    In order: new objects, bindings, and what verdicts may lead to (endpoints, masquerading); then the verdicts; then
+    the deletes of what no verdict leads to any more, and old objects. Both halves of a replaced key stay in one batch.
     """
-    whole = [*objects.new, *plan_elements(change), *objects.old]
+    whole = [*objects.new, *objects.bindings, *plan_elements(change), *objects.old]
     if batch_bytes(whole) <= limit_bytes:
         return [whole] if whole else []
     verdicts: list[tuple[SetId, MapChange]] = []
@@ -66,7 +67,7 @@ def plan_batches(change: Change, objects: Objects, limit_bytes: int) -> list[Seq
     kept = [(set_id, _without_pure_deletes(set_id, part)) for set_id, part in others]
     freed = [(set_id, MapChange(delete=_pure_deletes(set_id, part), add={})) for set_id, part in others]
     elements = (*_cut(kept, limit_bytes), *_cut(verdicts, limit_bytes), *_cut(freed, limit_bytes))
-    groups = (objects.new, *elements, objects.old)
+    groups = (objects.new, *([message] for message in objects.bindings), *elements, objects.old)
     return _join(groups, limit_bytes)
 
 

@@ -45,6 +45,11 @@ class PlannedNode:
         self._planner.desired.doubt(found.elements)
         return self._write()
 
+    def mend(self) -> None:
+        """Replace tables that others edited, as a daemon does that noticed."""
+        assert self.kernel.read() is None
+        self._installed = self.kernel.install(self._planner.desired.elements)
+
     def _apply(self, events: list[Changed]) -> Change:
         self._snapshot, touched = apply_events(self._snapshot, events)
         self._planner.update(self._snapshot, touched, Moment(self._installed.elements, frozenset[IP](), 0.0))

@@ -202,6 +202,17 @@ def test_a_restart_writes_nothing_and_leaves_bindings(rig: Rig) -> None:
     assert bound == {protocol: rig.bound_to("outside", rig.targets(protocol, Family.IPV6)[0]) for protocol in bound}
 
 
+def test_clients_keep_their_servers_when_the_tables_are_replaced_after_an_edit_by_others(rig: Rig) -> None:
+    targets = {(name, family): rig.targets(name, family)[0] for name, family in product(("tcp", "udp"), Family)}
+    bound = {(client, key): rig.bound_to(client, target) for client, (key, target) in product(CLIENTS, targets.items())}
+    Space(rig.host.netns).nft("flush chain ip closeby services\nadd rule ip6 closeby refuse accept\n")
+
+    rig.node.mend()
+
+    # 3 ** -12 for all alike by chance
+    assert bound == {(client, key): rig.bound_to(client, targets[key]) for client, key in bound}
+
+
 @pytest.mark.parametrize("settings", [BY_ADDRESS, BY_INTERFACE], ids=["told by address", "told by interface"])
 def test_under_policy_local_only_this_nodes_own_clients_are_bound_to_other_nodes_servers(
     world: World, settings: Settings

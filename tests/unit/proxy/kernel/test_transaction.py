@@ -123,6 +123,18 @@ def test_what_must_come_first_or_last_does_also_when_split() -> None:
     assert len(batches) > 2
 
 
+@pytest.mark.parametrize("limit_bytes", [600, WHOLE])
+def test_bindings_come_after_their_maps_and_before_any_verdict(limit_bytes: int) -> None:
+    maps = Message(Type.NEWSET, Family.IPV4, bytes(400))
+    bindings = [Message(Type.NEWSETELEM, Family.IPV4, bytes([number]) * 400) for number in range(3)]
+    change = Change({SERVICES: MapChange({}, {bytes(8): b"drop"})})
+
+    batches = plan_batches(change, Objects([maps], bindings=bindings), limit_bytes)
+
+    assert all(batch_bytes(batch) <= limit_bytes for batch in batches)
+    assert [message for batch in batches for message in batch] == [maps, *bindings, *plan_elements(change)]
+
+
 def test_nothing_to_change_is_no_batch() -> None:
     assert plan(Change({}), WHOLE) == []
     assert plan(Change({SERVICES: MapChange({}, {})}), WHOLE) == []
