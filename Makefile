@@ -19,7 +19,7 @@ demo: $(READY) ## Run closeby on a little cluster of network namespaces, with re
 
 test: $(READY) lint ## Lint, then unit, netns and e2e tests
 	@.ci/setup e2e
-	@$(PYTHON) -m e2e.controlplane.build
+	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.deploy.helm_build || echo "no helm could be built: the chart's tests are skipped"
 	@$(PYTHON) -m tests.netns.newer_nft || echo "no newer nft could be fetched: the tests that need it are skipped"
 	@$(PYTHON) -m pytest tests e2e
@@ -46,18 +46,18 @@ fuzz: $(READY) ## The laws of what reads bytes, on 5000 examples each, in ten mi
 
 e2e: $(READY) ## Tests against a real API server
 	@.ci/setup e2e
-	@$(PYTHON) -m e2e.controlplane.build
+	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.deploy.helm_build || echo "no helm could be built: the chart's tests are skipped"
 	@$(PYTHON) -m pytest e2e
 
 bench: $(READY) ## closeby and kube-proxy side by side (SCALE=1000x5 picks one)
 	@.ci/setup e2e
-	@$(PYTHON) -m e2e.controlplane.build
+	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.bench $(if $(SCALE),--scale $(SCALE)) $(BENCH_FLAGS)
 
 differential: $(READY) ## Random worlds for closeby and for kube-proxy, and where they part (WORLDS=50, SEED=..)
 	@.ci/setup e2e
-	@$(PYTHON) -m e2e.controlplane.build
+	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.differential $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED)) $(DIFFERENTIAL_FLAGS)
 
 image: $(READY) ## closeby's container image, as build/closeby-*.tar, and in docker where a daemon runs

@@ -1,4 +1,4 @@
-"""What every story shares: the control-plane binary, one running control plane, and one whole cluster."""
+"""What every story shares: the binary of Kubernetes, one running control plane, and one whole cluster."""
 
 import itertools
 from collections.abc import Generator, Iterator
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from e2e.binaries.build import BuildError, build
 from e2e.cluster.cluster import Cluster
 from e2e.cluster.space import Space
 from e2e.controlplane.api import Api
-from e2e.controlplane.build import BuildError, build
 from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.objects import add_namespace
 from e2e.controlplane.settings import Settings
@@ -24,29 +24,29 @@ from proxy.sources.watch import PATIENT, Patience
 
 
 @pytest.fixture(scope="session")
-def controlplane_binary(pytestconfig: pytest.Config) -> Path:
+def kube_binary(pytestconfig: pytest.Config) -> Path:
     """The binary, built first if need be (minutes; progress goes past pytest's capture)."""
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     assert capture is not None
     with capture.global_and_fixture_disabled():
         try:
-            return build(Console(stderr=True))
+            return build("kube", Console(stderr=True))
         except BuildError as error:
             pytest.exit(f"no control plane: {error}", returncode=2)
 
 
 @pytest.fixture(scope="session")
-def control_plane(controlplane_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def control_plane(kube_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """One control plane with all controllers and the scheduler, shared: stories keep to namespaces of their own."""
     settings = Settings(scheduler=True)
-    with ControlPlane(controlplane_binary, tmp_path_factory.mktemp("control-plane"), settings) as running:
+    with ControlPlane(kube_binary, tmp_path_factory.mktemp("control-plane"), settings) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def built_cluster(controlplane_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def built_cluster(kube_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Four nodes with their daemons, and a control plane of their own: stories stop it, and compact its history."""
-    with Cluster(controlplane_binary, tmp_path_factory.mktemp("cluster")) as running:
+    with Cluster(kube_binary, tmp_path_factory.mktemp("cluster")) as running:
         yield running
 
 

@@ -25,8 +25,8 @@ def start_bench(*flags: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_both_proxies_are_measured_and_nothing_is_left(controlplane_binary: Path, tmp_path: Path) -> None:
-    assert controlplane_binary.exists()
+def test_both_proxies_are_measured_and_nothing_is_left(kube_binary: Path, tmp_path: Path) -> None:
+    assert kube_binary.exists()
     markdown = tmp_path / "benchmarks.md"
     markdown.write_text(
         "# Ours\n<!-- figures: written by `make bench`, don't edit -->\nold\n<!-- end of figures -->\nend\n"
@@ -52,8 +52,8 @@ def test_both_proxies_are_measured_and_nothing_is_left(controlplane_binary: Path
     assert list_namespaces(f"closeby-bench-{process.pid}-") == []
 
 
-def test_an_interrupted_benchmark_leaves_nothing(controlplane_binary: Path, tmp_path: Path) -> None:
-    assert controlplane_binary.exists()
+def test_an_interrupted_benchmark_leaves_nothing(kube_binary: Path, tmp_path: Path) -> None:
+    assert kube_binary.exists()
     process = start_bench("--no-peer", f"--folder={tmp_path}")
     wait_for((tmp_path / "20x3" / "logs" / "closeby.log").exists, "closeby was started", timeout_s=40)
 

@@ -13,10 +13,10 @@ pytestmark = pytest.mark.e2e
 
 
 @pytest.mark.parametrize("mode", ["nftables", "iptables", "ipvs"])
-def test_a_file_goes_to_and_fro(controlplane_binary: Path, tmp_path: Path, mode: str) -> None:
+def test_a_file_goes_to_and_fro(kube_binary: Path, tmp_path: Path, mode: str) -> None:
     theirs, ours, back = (tmp_path / name for name in ("theirs.yaml", "ours.yaml", "back.yaml"))
     flags = [f"--proxy-mode={mode}", "--cluster-cidr=10.244.0.0/16", "--masquerade-all"]
-    kube_proxy = [str(controlplane_binary), "kube-proxy"]
+    kube_proxy = [str(kube_binary), "kube-proxy"]
 
     subprocess.run([*kube_proxy, *flags, f"--write-config-to={theirs}"], check=True)
     subprocess.run([CLOSEBY, "run", "--config", theirs, "--manifests", tmp_path, "--write-config-to", ours], check=True)

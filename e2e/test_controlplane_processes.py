@@ -46,10 +46,8 @@ def lan() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
-def test_no_process_is_left_after_the_parent_was(
-    controlplane_binary: Path, tmp_path: Path, end: signal.Signals
-) -> None:
-    command = [sys.executable, "-c", PARENT, str(controlplane_binary), str(tmp_path), *COMPONENTS]
+def test_no_process_is_left_after_the_parent_was(kube_binary: Path, tmp_path: Path, end: signal.Signals) -> None:
+    command = [sys.executable, "-c", PARENT, str(kube_binary), str(tmp_path), *COMPONENTS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as parent:
         assert parent.stdout is not None
         pids = [int(word) for word in parent.stdout.readline().split()]
@@ -61,8 +59,8 @@ def test_no_process_is_left_after_the_parent_was(
     wait_for(lambda: not alive(pids), "all components have ended")
 
 
-def test_a_refused_flag_is_told_with_the_log_and_leaves_no_process(controlplane_binary: Path, tmp_path: Path) -> None:
-    plane = ControlPlane(controlplane_binary, tmp_path, Settings(apiserver_flags=("--no-such-flag",)))
+def test_a_refused_flag_is_told_with_the_log_and_leaves_no_process(kube_binary: Path, tmp_path: Path) -> None:
+    plane = ControlPlane(kube_binary, tmp_path, Settings(apiserver_flags=("--no-such-flag",)))
 
     with pytest.raises(ComponentError, match="unknown flag: --no-such-flag"):
         plane.start()
@@ -73,13 +71,13 @@ def test_a_refused_flag_is_told_with_the_log_and_leaves_no_process(controlplane_
 
 @pytest.mark.parametrize("address", ["192.0.2.10", "2001:db8::10"], ids=["IPv4", "IPv6"])
 def test_a_control_plane_in_a_namespace_works_and_leaves_no_process_after_an_error(
-    controlplane_binary: Path, tmp_path: Path, lan: str, address: str
+    kube_binary: Path, tmp_path: Path, lan: str, address: str
 ) -> None:
     settings = Settings(netns=lan, bind_address=address, port=6443, extra_names=("api.lan",))
     pids: list[int] = []
 
     def story() -> None:
-        with ControlPlane(controlplane_binary, tmp_path, settings) as plane:
+        with ControlPlane(kube_binary, tmp_path, settings) as plane:
             pids.extend(plane.pid(name) for name in COMPONENTS)
             assert alive(pids) == pids
             use(plane, address)

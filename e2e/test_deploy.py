@@ -38,9 +38,9 @@ def helm() -> str:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
 def test_a_kustomization_is_taken_by_the_api_server(
-    control_plane: ControlPlane, controlplane_binary: Path, folder: Path
+    control_plane: ControlPlane, kube_binary: Path, folder: Path
 ) -> None:
-    objects = kustomize(controlplane_binary, folder)
+    objects = kustomize(kube_binary, folder)
 
     told = control_plane.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", text=dump(objects))
 
@@ -48,8 +48,8 @@ def test_a_kustomization_is_taken_by_the_api_server(
     assert told.count("(server dry run)") == len(objects)
 
 
-def test_a_misspelt_field_would_have_been_refused(control_plane: ControlPlane, controlplane_binary: Path) -> None:
-    objects = copy.deepcopy(kustomize(controlplane_binary, DEPLOY / "base"))
+def test_a_misspelt_field_would_have_been_refused(control_plane: ControlPlane, kube_binary: Path) -> None:
+    objects = copy.deepcopy(kustomize(kube_binary, DEPLOY / "base"))
     (daemon_set,) = (one for one in objects if one["kind"] == "DaemonSet")
     daemon_set["spec"]["template"]["spec"]["hostNetwrok"] = True
 
@@ -59,9 +59,9 @@ def test_a_misspelt_field_would_have_been_refused(control_plane: ControlPlane, c
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_the_chart_says_in_substance_what_an_overlay_says(
-    control_plane: ControlPlane, controlplane_binary: Path, helm: str, tmp_path: Path, overlay: str
+    control_plane: ControlPlane, kube_binary: Path, helm: str, tmp_path: Path, overlay: str
 ) -> None:
-    wanted = kustomize(controlplane_binary, DEPLOY / "overlays" / overlay)
+    wanted = kustomize(kube_binary, DEPLOY / "overlays" / overlay)
 
     rendered = helm_template(helm, values_of(wanted), tmp_path)
 

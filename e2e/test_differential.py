@@ -25,8 +25,8 @@ ENOUGH_S = 80.0  # fewer worlds will do on a busy machine
 
 
 @pytest.fixture(scope="module")
-def rig(controlplane_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
-    with run_rig(controlplane_binary, tmp_path_factory.mktemp("diff")) as running:
+def rig(kube_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    with run_rig(kube_binary, tmp_path_factory.mktemp("diff")) as running:
         yield running
 
 

@@ -78,9 +78,9 @@ class Node:
 
 
 @pytest.fixture
-def node(cluster: Cluster, image: Path, controlplane_binary: Path, tmp_path: Path) -> Iterator[Node]:
+def node(cluster: Cluster, image: Path, kube_binary: Path, tmp_path: Path) -> Iterator[Node]:
     cluster.daemons[NODE].stop()
-    yield Node(cluster, image, controlplane_binary, tmp_path)
+    yield Node(cluster, image, kube_binary, tmp_path)
     cluster.daemons[NODE].start()
     cluster.daemons[NODE].await_ready()
 

@@ -69,7 +69,7 @@ def shapes(text: str) -> dict[str, Shape]:
 
 
 @pytest.fixture
-def peer(cluster: Cluster, controlplane_binary: Path, tmp_path: Path) -> Iterator[str]:
+def peer(cluster: Cluster, kube_binary: Path, tmp_path: Path) -> Iterator[str]:
     """kube-proxy on a node beside closeby, for as long as it takes to read its figures; its namespace."""
     netns = cluster.daemons[NODE].site.netns
     kubeconfig = tmp_path / "peer.kubeconfig"
@@ -87,7 +87,7 @@ def peer(cluster: Cluster, controlplane_binary: Path, tmp_path: Path) -> Iterato
     }
     file = tmp_path / "kube-proxy.json"
     file.write_text(json.dumps(config))
-    component = Component("kube-proxy", [str(controlplane_binary), "kube-proxy", f"--config={file}"], tmp_path, netns)
+    component = Component("kube-proxy", [str(kube_binary), "kube-proxy", f"--config={file}"], tmp_path, netns)
     yield netns
     component.stop()
     for table in list_tables(netns):

@@ -20,9 +20,9 @@ THEIRS = {"ip kube-proxy", "ip6 kube-proxy"}
 
 
 @pytest.fixture(scope="module")
-def rig(controlplane_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+def rig(kube_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     """Two nodes and an API server."""
-    with run_rig(controlplane_binary, tmp_path_factory.mktemp("move")) as running:
+    with run_rig(kube_binary, tmp_path_factory.mktemp("move")) as running:
         yield running
 
 

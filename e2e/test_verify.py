@@ -42,9 +42,9 @@ class Node(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def node(controlplane_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+def node(kube_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     folder = tmp_path_factory.mktemp("verify")
-    with run_rig(controlplane_binary, folder) as rig:
+    with run_rig(kube_binary, folder) as rig:
         yield Node(rig, Applier(rig), folder)
 
 

@@ -21,7 +21,7 @@ from e2e.bench.rig import run_rig
 from e2e.bench.rows import COLUMNS, Row, render_cells, render_json
 from e2e.bench.scale import Scale, parse_scale
 from e2e.bench.works import Bench, Effort, Steps
-from e2e.controlplane.build import BuildError, build
+from e2e.binaries.build import BuildError, build
 from e2e.controlplane.processes import ComponentError
 from e2e.world.netns import NetnsError
 
@@ -71,7 +71,7 @@ def bench(**flags: Any) -> None:  # noqa: ANN401  # click passes flags by keywor
         round_s=flags["seconds"],
     )
     try:
-        binary = build(console)
+        binary = build("kube", console)
         with _folder(flags["folder"]) as folder:
             where = Where(binary, folder, peer=flags["peer"])
             rows = [row for scale in scales for row in _run(where, scale, effort, console)]

@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane, built from its Go modules and run as processes of the test.
+"""A real Kubernetes control plane, run as processes of the test.
 
-`build` makes the binary, `cluster.ControlPlane` runs it, `api.Api` talks to it. Nothing here knows of closeby.
+`e2e.binaries` makes the binary, `cluster.ControlPlane` runs it, `api.Api` talks to it. Nothing here knows of closeby.
 """

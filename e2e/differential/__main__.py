@@ -11,8 +11,8 @@ from random import SystemRandom
 import click
 from rich.console import Console
 
+from e2e.binaries.build import BuildError, build
 from e2e.controlplane.api import ApiError, UnreachableError
-from e2e.controlplane.build import BuildError, build
 from e2e.controlplane.processes import ComponentError
 from e2e.differential.generate import make_world
 from e2e.differential.report import Difference, describe, write_difference
@@ -42,7 +42,7 @@ def differential(worlds: int, seed: int | None, folder: Path | None) -> None:
     first = SystemRandom().randrange(1_000_000) if seed is None else seed
     console.print(f"seeds {first} to {first + worlds - 1}", highlight=False)
     try:
-        binary = build(console)
+        binary = build("kube", console)
         with _folder(folder) as where, run_rig(binary, where) as rig:
             runner = Runner(rig)
             told = _Teller(console, runner, folder or _DIFFERENCES)

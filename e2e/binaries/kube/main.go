@@ -1,13 +1,14 @@
-// Command controlplane is the Kubernetes control plane as one binary, for tests and benchmarks.
+// Command kube is Kubernetes as one binary, for tests and benchmarks: control plane, node, proxy and command line.
 //
 // The component is named by the first argument, or by the name the binary is called under (a link is enough):
 //
-//	controlplane kube-apiserver --help
+//	kube kube-apiserver --help
 //
 // Components are imported as modules, unchanged; go.mod pins their version.
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,6 +29,9 @@ import (
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubeadm "k8s.io/kubernetes/cmd/kubeadm/app"
+	kubeadmerrors "k8s.io/kubernetes/cmd/kubeadm/app/util/errors"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 // components says how each one is run. Each reads its flags from os.Args[1:] and returns an exit code.
@@ -38,7 +42,9 @@ var components = map[string]func() int{
 	"kube-controller-manager": runner(controllermanager.NewControllerManagerCommand),
 	"kube-proxy":              runner(proxy.NewProxyCommand),
 	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
+	"kubeadm":                 runKubeadm,
 	"kubectl":                 runKubectl,
+	"kubelet":                 runKubelet,
 }
 
 func main() {
@@ -80,4 +86,14 @@ func runKubectl() int {
 		util.CheckErr(err)
 	}
 	return 0
+}
+
+// runKubeadm leaves the wording of errors, and their exit codes, to kubeadm.
+func runKubeadm() int {
+	kubeadmerrors.HandleError(kubeadm.Run())
+	return 0
+}
+
+func runKubelet() int {
+	return cli.Run(kubelet.NewKubeletCommand(context.Background()))
 }

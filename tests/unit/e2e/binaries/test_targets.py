@@ -1,0 +1,38 @@
+from pathlib import Path
+
+import pytest
+
+from e2e.binaries.targets import TARGETS, parse_versions
+
+GO_MOD = Path(__file__).parents[4] / "e2e" / "binaries" / "go.mod"
+
+
+def test_versions_are_what_is_required_and_not_what_is_replaced() -> None:
+    text = (
+        "module m\n\ngo 1.26.2\n\nrequire k8s.io/kubernetes v1.36.3\n\n"
+        "require (\n\tsigs.k8s.io/kind v0.33.0 // indirect\n\tgithub.com/onsi/ginkgo/v2 v2.28.1\n)\n\n"
+        "replace (\n\tk8s.io/api => k8s.io/api v0.1.0\n)\n"
+    )
+    assert parse_versions(text) == {
+        "k8s.io/kubernetes": "v1.36.3",
+        "sigs.k8s.io/kind": "v0.33.0",
+        "github.com/onsi/ginkgo/v2": "v2.28.1",
+    }
+
+
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_go_mod_pins_what_a_target_is_named_by(name: str) -> None:
+    assert parse_versions(GO_MOD.read_text())[TARGETS[name].module].startswith("v")
+
+
+def test_kubernetes_is_stamped_with_its_version() -> None:
+    arguments = TARGETS["kube"].arguments("v1.36.3", "out")
+    flags = arguments[arguments.index("-ldflags") + 1]
+    for stamp in ("gitVersion=v1.36.3", "gitMajor=1", "gitMinor=36"):
+        assert f"-X k8s.io/component-base/version.{stamp}" in flags
+    assert arguments[:2] == ["build", "-v"]
+    assert arguments[-1] == "./kube"
+
+
+def test_a_test_package_is_compiled_as_one() -> None:
+    assert TARGETS["network.test"].arguments("v1.36.3", "out")[:2] == ["test", "-c"]
