@@ -4,10 +4,10 @@ READY := .venv/.ready
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image demo test lint unit netns soak fuzz e2e bench differential base docs clean
+.PHONY: help setup image demo test lint unit netns soak fuzz e2e bench differential kind kind-down base docs clean
 
 help: ## Show what can be made
-	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
 
 $(READY): pyproject.toml constraints.txt .ci/setup
 	@.ci/setup
@@ -62,6 +62,13 @@ differential: $(READY) ## Random worlds for closeby and for kube-proxy, and wher
 
 image: $(READY) ## closeby's container image, as build/closeby-*.tar, and in docker where a daemon runs
 	@$(PYTHON) -m deploy.image.build $(IMAGE_FLAGS)
+
+kind: $(READY) ## A real cluster without a service proxy (PROXY=kube-proxy for the peer, WORKERS=6 for three zones)
+	@.ci/setup kind
+	@PROXY=$(or $(PROXY),none) WORKERS=$(or $(WORKERS),2) $(PYTHON) -m e2e.kind up $(KIND_FLAGS)
+
+kind-down: $(READY) ## Remove it, and whatever of it a crash left
+	@$(PYTHON) -m e2e.kind down
 
 base: $(READY) ## Compile the base ruleset anew, after a change to its text
 	@$(PYTHON) -m proxy.kernel.compile

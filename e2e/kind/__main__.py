@@ -1,0 +1,124 @@
+"""`python -m e2e.kind up|down|status|shell|kubectl|load`: a real cluster on this machine."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from e2e.binaries.build import BuildError
+from e2e.kind.config import Proxy
+from e2e.kind.daemon import DockerdError
+from e2e.kind.docker import CommandError
+from e2e.kind.images.debian import DebianError
+from e2e.kind.life import Ask, bring_down, bring_up, find_cluster, list_running
+from e2e.kind.routes import Node
+from e2e.world.netns import NetnsError
+
+_FILE = click.Path(path_type=Path, exists=True)
+_NAME = click.option("--name", default="closeby", show_default=True, envvar="CLUSTER", help="Of the cluster.")
+
+
+@click.group()
+def main() -> None:
+    """A real cluster on this machine, by kind, whose Services wait for a proxy."""
+    if os.geteuid() != 0:
+        click.echo("kind: network namespaces and dockerd need root; run it as root", err=True)
+        sys.exit(1)
+
+
+@main.command()
+@_NAME
+@click.option("--workers", default=2, show_default=True, envvar="WORKERS", help="From six on, in three zones.")
+@click.option("--proxy", type=click.Choice([p.value for p in Proxy]), default="none", show_default=True, envvar="PROXY")
+@click.option("--node-image", help="Of the nodes; by default kind's published one, else one that is built here.")
+@click.option("--load", "archives", type=_FILE, multiple=True, help="An image archive, for every node.")
+@click.option("--apply", "manifests", type=_FILE, multiple=True, help="A manifest or kustomization, such as a proxy's.")
+@click.option("--keep-logs", type=click.Path(path_type=Path), help="Write all logs to this folder, also on success.")
+def up(name: str, proxy: str, keep_logs: Path | None, **flags: object) -> None:
+    """Make a cluster, and wait until what it has of a proxy works."""
+    ask = Ask(name=name, proxy=Proxy(proxy), keep_logs=keep_logs, **flags)  # type: ignore[arg-type]  # click's options are its fields
+    console = Console(stderr=True)
+    with _plain_errors(console):
+        cluster = bring_up(ask, console)
+        console.print(_table(cluster.nodes()))
+        console.print("Go on with: python -m e2e.kind shell worker; python -m e2e.kind kubectl get pods -A")
+
+
+@main.command()
+@_NAME
+@click.option("--all", "everything", is_flag=True, help="All clusters, and what a crash left.")
+def down(name: str, *, everything: bool) -> None:
+    """Remove a cluster; with the last one also the dockerd that `up` started."""
+    console = Console(stderr=True)
+    with _plain_errors(console):
+        bring_down(None if everything else name, console)
+
+
+@main.command()
+def status() -> None:
+    """The clusters that run, and their nodes."""
+    console = Console()
+    with _plain_errors(console):
+        for cluster in list_running(Console(stderr=True)):
+            where = f"network namespace {cluster.docker.netns}" if cluster.docker.netns else "this machine's dockerd"
+            console.print(f"[bold]{cluster.name}[/]  {where}; kubeconfig {cluster.kubeconfig}", soft_wrap=True)
+            console.print(_table(cluster.nodes()))
+
+
+@main.command()
+@_NAME
+@click.argument("node")
+@click.argument("command", nargs=-1)
+def shell(name: str, node: str, command: tuple[str, ...]) -> None:
+    """A shell on NODE ("worker2" is short for the cluster's), or a command there."""
+    with _plain_errors(Console(stderr=True)):
+        docker = find_cluster(name, Console(stderr=True)).docker
+    full = node if node.startswith(f"{name}-") else f"{name}-{node}"
+    terminal = ["--tty"] if sys.stdin.isatty() else []
+    argv = ["docker", "exec", "--interactive", *terminal, full, *(command or ("bash",))]
+    os.execvpe("docker", argv, docker.environment())  # noqa: S606  # this process becomes the shell
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@_NAME
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def kubectl(name: str, arguments: tuple[str, ...]) -> None:
+    """Run kubectl on the cluster, as its administrator, from where its addresses are reached."""
+    with _plain_errors(Console(stderr=True)):
+        argv = find_cluster(name, Console(stderr=True)).kubectl_command(*arguments)
+    os.execvp(argv[0], argv)  # noqa: S606  # this process becomes kubectl
+
+
+@main.command()
+@_NAME
+@click.argument("archive", type=click.Path(path_type=Path, exists=True))
+def load(name: str, archive: Path) -> None:
+    """Import an image archive, as `docker save` writes it, into every node."""
+    with _plain_errors(Console(stderr=True)):
+        find_cluster(name, Console(stderr=True)).load(archive)
+
+
+@contextmanager
+def _plain_errors(console: Console) -> Iterator[None]:
+    try:
+        yield
+    except (BuildError, CommandError, DebianError, DockerdError, NetnsError, TimeoutError) as error:
+        console.print(f"kind: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(1)
+
+
+def _table(nodes: list[Node]) -> Table:
+    table = Table("node", "zone", "addresses", "pods", "Ready", box=None, pad_edge=False)
+    for node in nodes:
+        ready = "[green]yes[/]" if node.ready else "[red]no[/]"
+        table.add_row(node.name, node.zone, " ".join(node.addresses), " ".join(node.pod_cidrs), ready)
+    return table
+
+
+if __name__ == "__main__":
+    main()
