@@ -28,7 +28,7 @@ from e2e.kind.steps import Steps
 _REPOSITORY = "closeby.test/kind-node"
 _RECIPE = ("node.py", "components.py", "archive.py")
 _CONTAINERD_S = 60.0
-_PINNED = "--label=io.cri-containerd.pinned=pinned"  # no kubelet short of disk may remove them
+_PINNED = "io.cri-containerd.pinned=pinned"  # no kubelet short of disk may remove such an image
 _STORAGE_CLASS = """\
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
@@ -139,9 +139,12 @@ def _preload(docker: Docker, container: str, images: Path) -> None:
     docker.run("docker", "exec", "--detach", container, "containerd")
     answers = ("docker", "exec", container, "ctr", "version")
     wait_for(lambda: docker.works(*answers), "containerd answers", timeout_s=_CONTAINERD_S)
-    load = ("ctr", "--namespace=k8s.io", "images", "import", "--no-unpack", _PINNED, "-")
+    load = ("ctr", "--namespace=k8s.io", "images", "import", "--no-unpack", "-")
     with images.open("rb") as tar:
         docker.run_on(tar, "docker", "exec", "--interactive", container, *load)
+    ctr = "ctr --namespace=k8s.io images"
+    pin = f"{ctr} list --quiet | xargs -I{{}} {ctr} label {{}} {_PINNED}"
+    docker.run("docker", "exec", container, "sh", "-c", pin)
     docker.run("docker", "exec", container, "pkill", "containerd")
 
 

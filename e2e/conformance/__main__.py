@@ -1,0 +1,145 @@
+"""`python -m e2e.conformance run|table|all`: Kubernetes' own specs, and docs/conformance.md."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from e2e.binaries.build import BuildError, build, version_of
+from e2e.conformance import images, report
+from e2e.conformance.chosen import PARTS, Part
+from e2e.conformance.suite import REPORT, Binaries, Target, run_suite
+from e2e.kind.config import Proxy
+from e2e.kind.daemon import DockerdError, folder
+from e2e.kind.docker import CommandError
+from e2e.kind.images.debian import DebianError
+from e2e.kind.life import Ask, bring_down, bring_up, find_cluster
+from e2e.kind.steps import steps_on
+from e2e.world.netns import NetnsError
+
+_PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
+_RESULTS = Path(".cache") / "conformance"
+
+_PART = click.option("--part", type=click.Choice(sorted(PARTS)), default="nodes", show_default=True)
+_FOCUS = click.option("--focus", help="Regular expression on whole names, in place of the part's.")
+_SKIP = click.option("--skip", help="As --focus, of specs to leave out.")
+_PROCS = click.option("--procs", default=2 * (os.cpu_count() or 1), show_default=True, help="Specs at a time.")
+_OUTPUT = click.option("--output", type=click.Path(path_type=Path), help="Folder for the reports and the log.")
+
+
+@click.group()
+def main() -> None:
+    """Kubernetes' own end-to-end specs of services."""
+
+
+@main.command()
+@click.option("--name", default="closeby", show_default=True, help="Of a cluster of `python -m e2e.kind`.")
+@click.option("--kubeconfig", type=click.Path(path_type=Path, exists=True), help="Of any other cluster.")
+@click.option("--workers", type=int, help="With --kubeconfig: how many nodes take pods.")
+@_PART
+@_FOCUS
+@_SKIP
+@_PROCS
+@_OUTPUT
+def run(name: str, kubeconfig: Path | None, workers: int | None, **flags: object) -> None:
+    """Run a part of the suite on a cluster that runs; exit code 1 if a spec fails."""
+    console = Console(stderr=True)
+    with _plain_errors(console):
+        binaries = _build(console)
+        part = _part(str(flags["part"]), flags["focus"], flags["skip"])
+        if kubeconfig is not None:
+            target = Target(kubeconfig, workers or part.workers)
+        else:
+            target = _prepare(name, binaries, console)
+        output = flags["output"] or _RESULTS / name / part.name
+        assert isinstance(output, Path)
+        code = run_suite(binaries, target, part, int(str(flags["procs"])), output.absolute())
+    _tell(output / REPORT, console)
+    sys.exit(1 if code else 0)
+
+
+@main.command()
+@click.argument("results", nargs=-1, required=True, metavar="PROXY=REPORT..")
+@click.option("--page", type=click.Path(path_type=Path), default=_PAGE, show_default=True)
+def table(results: tuple[str, ...], page: Path) -> None:
+    """Write reports into the page's table. A proxy may be given again: its runs are merged."""
+    reports: dict[str, list[dict[str, report.Outcome]]] = {}
+    for result in results:
+        proxy, _, path = result.partition("=")
+        reports.setdefault(proxy, []).append(report.decode_report(Path(path).read_bytes()))
+    runs = {proxy: report.merge(of_proxy) for proxy, of_proxy in reports.items()}
+    machine = f"{datetime.now(UTC):%Y-%m-%d}; Kubernetes {version_of('k8s.io/kubernetes')}, {os.cpu_count()} cores"
+    page.write_text(report.put_table(page.read_text(), report.render_table(runs, machine)))
+
+
+@main.command("all")
+@_PROCS
+@click.option(
+    "--load", "archives", type=click.Path(path_type=Path, exists=True), multiple=True, help="closeby's image."
+)
+@click.option("--apply", "manifests", type=click.Path(path_type=Path, exists=True), multiple=True, help="closeby's.")
+@click.pass_context
+def run_all(context: click.Context, procs: int, archives: tuple[Path, ...], manifests: tuple[Path, ...]) -> None:
+    """Every part with kube-proxy, then with closeby, each on a cluster of its own, and the page's table."""
+    console = Console(stderr=True)
+    results = []
+    with _plain_errors(console):
+        binaries = _build(console)
+        for proxy in (Proxy.KUBE_PROXY, Proxy.CLOSEBY):
+            ours = proxy is Proxy.CLOSEBY
+            for part in PARTS.values():
+                ask = Ask(f"conformance-{part.name}", part.workers, proxy)
+                bring_up(ask._replace(archives=archives, manifests=manifests) if ours else ask, console)
+                output = (_RESULTS / proxy / part.name).absolute()
+                run_suite(binaries, _prepare(ask.name, binaries, console), part, procs, output)
+                bring_down(ask.name, console)
+                results.append(f"{proxy}={output / REPORT}")
+    context.invoke(table, results=tuple(results), page=_PAGE)
+
+
+def _build(console: Console) -> Binaries:
+    return Binaries(build("network.test", console), build("ginkgo", console), build("kube", console))
+
+
+def _part(name: str, focus: object, skip: object) -> Part:
+    part = PARTS[name]
+    return part._replace(focus=str(focus or part.focus), skip=str(part.skip if skip is None else skip))
+
+
+def _prepare(name: str, binaries: Binaries, console: Console) -> Target:
+    """The cluster of that name, with the suite's images on its nodes."""
+    cluster = find_cluster(name, console)
+    programs = images.Programs(build("agnhost", console), build("regression-issue-74839", console))
+    steps = steps_on(console)
+    archive = images.make_archive(binaries.suite, programs, folder() / "images", steps)
+    with steps("import of the suite's images"):
+        cluster.load(archive)
+    workers = sum(node.name != cluster.control_plane for node in cluster.nodes())
+    return Target(cluster.kubeconfig, workers, tuple(cluster.docker.inside([])))
+
+
+def _tell(path: Path, console: Console) -> None:
+    if path.exists():
+        outcomes = report.decode_report(path.read_bytes())
+        failed = [name for name, outcome in outcomes.items() if outcome.state is report.State.FAILED]
+        console.print(f"{len(outcomes)} specs, {len(failed)} failed; {path}", soft_wrap=True, highlight=False)
+        for name in failed:
+            console.print(f"  {name}", soft_wrap=True, markup=False, highlight=False)
+
+
+@contextmanager
+def _plain_errors(console: Console) -> Iterator[None]:
+    try:
+        yield
+    except (BuildError, CommandError, DebianError, DockerdError, NetnsError, TimeoutError) as error:
+        console.print(f"conformance: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+import json
+
+from e2e.conformance.report import BEGIN, END, Outcome, State, decode_report, merge, put_table, render_table
+
+PASSED = Outcome(State.PASSED, 12.4, "")
+FAILED = Outcome(State.FAILED, 130.0, "no reply | at all")
+SKIPPED = Outcome(State.SKIPPED, 0.1, "needs 3 zones")
+
+
+def spec(text: str, state: str, message: str = "", kind: str = "It") -> dict[str, object]:
+    return {
+        "LeafNodeType": kind,
+        "LeafNodeText": text,
+        "State": state,
+        "ContainerHierarchyTexts": ["[sig-network] Services"],
+        "RunTime": 1_500_000_000,
+        **({"Failure": {"Message": message}} if message else {}),
+    }
+
+
+def test_specs_are_read_with_their_outcome() -> None:
+    specs = [
+        spec("should serve", "passed"),
+        spec("should refuse", "failed", "timed out\nat line 5"),
+        spec("should panic", "panicked", "nil"),
+        spec("should balance", "skipped", "needs a cloud"),
+    ]
+    assert decode_report(json.dumps([{"SpecReports": specs}]).encode()) == {
+        "[sig-network] Services should serve": Outcome(State.PASSED, 1.5, ""),
+        "[sig-network] Services should refuse": Outcome(State.FAILED, 1.5, "timed out"),
+        "[sig-network] Services should panic": Outcome(State.FAILED, 1.5, "nil"),
+        "[sig-network] Services should balance": Outcome(State.SKIPPED, 1.5, "needs a cloud"),
+    }
+
+
+def test_what_was_not_chosen_is_no_outcome() -> None:
+    specs = [spec("should wait", "skipped"), spec("should come", "pending"), spec("", "passed", kind="BeforeSuite")]
+    assert decode_report(json.dumps([{"SpecReports": specs}, {"SpecReports": None}]).encode()) == {}
+
+
+def test_a_spec_that_ran_counts_over_one_that_skipped_itself() -> None:
+    assert merge([{"a": SKIPPED, "b": PASSED}, {"a": PASSED, "b": SKIPPED}]) == {"a": PASSED, "b": PASSED}
+
+
+def test_the_table_has_a_column_a_proxy_and_remarks_where_one_did_not_pass() -> None:
+    runs = {
+        "kube-proxy": {"[sig-network] A": PASSED, "[sig-network] C": SKIPPED},
+        "closeby": {"[sig-network] A": FAILED},
+    }
+    table = render_table(runs, "a machine").splitlines()
+    assert "| kube-proxy | 1 | 0 | 1 | 12 |" in table
+    assert "| closeby | 0 | 1 | 0 | 130 |" in table
+    assert table[-2:] == ["| A | 12 s | **failed** | no reply \\| at all |", "| C | skipped | - | needs 3 zones |"]
+
+
+def test_the_table_stands_between_its_marks() -> None:
+    page = f"# Title\n{BEGIN}\nold\n{END}\nmore\n"
+    assert put_table(page, "new\n") == f"# Title\n{BEGIN}\nnew\n{END}\nmore\n"
