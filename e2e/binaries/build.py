@@ -41,17 +41,20 @@ class Go(NamedTuple):
 
 def build(name: str, console: Console) -> Path:
     """Path of the target's binary, built now if no earlier build has the same source and Go version."""
-    target = TARGETS[name]
     go = find_go()
-    folder = cache_folder() / name / f"{version_of(target.module)}-{_source_hash(target, go)}"
-    binary = folder / name
+    binary = _path_of(TARGETS[name], go)
     if binary.exists():
         return binary
-    folder.mkdir(parents=True, exist_ok=True)
-    with _only_builder(folder / "lock"):
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    with _only_builder(binary.with_name("lock")):
         if not binary.exists():
-            _compile(go, target, binary, console)
+            _compile(go, TARGETS[name], binary, console)
     return binary
+
+
+def is_built(name: str) -> bool:
+    """Whether `build` would have nothing to do."""
+    return _path_of(TARGETS[name], find_go()).exists()
 
 
 def cache_folder() -> Path:
@@ -107,6 +110,11 @@ def _go_version(command: str) -> str | None:
 
 def _as_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
+
+
+def _path_of(target: Target, go: Go) -> Path:
+    folder = f"{version_of(target.module)}-{_source_hash(target, go)}"
+    return cache_folder() / target.name / folder / target.name
 
 
 def _source_hash(target: Target, go: Go) -> str:

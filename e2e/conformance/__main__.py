@@ -38,7 +38,7 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--name", default="closeby", show_default=True, help="Of a cluster of `python -m e2e.kind`.")
+@click.option("--name", default="kind", show_default=True, help="Of a cluster of `python -m e2e.kind`.")
 @click.option("--kubeconfig", type=click.Path(path_type=Path, exists=True), help="Of any other cluster.")
 @click.option("--workers", type=int, help="With --kubeconfig: how many nodes take pods.")
 @_PART
@@ -79,22 +79,17 @@ def table(results: tuple[str, ...], page: Path) -> None:
 
 @main.command("all")
 @_PROCS
-@click.option(
-    "--load", "archives", type=click.Path(path_type=Path, exists=True), multiple=True, help="closeby's image."
-)
-@click.option("--apply", "manifests", type=click.Path(path_type=Path, exists=True), multiple=True, help="closeby's.")
 @click.pass_context
-def run_all(context: click.Context, procs: int, archives: tuple[Path, ...], manifests: tuple[Path, ...]) -> None:
+def run_all(context: click.Context, procs: int) -> None:
     """Every part with kube-proxy, then with closeby, each on a cluster of its own, and the page's table."""
     console = Console(stderr=True)
     results = []
     with _plain_errors(console):
         binaries = _build(console)
         for proxy in (Proxy.KUBE_PROXY, Proxy.CLOSEBY):
-            ours = proxy is Proxy.CLOSEBY
             for part in PARTS.values():
                 ask = Ask(f"conformance-{part.name}", part.workers, proxy)
-                bring_up(ask._replace(archives=archives, manifests=manifests) if ours else ask, console)
+                bring_up(ask, console)
                 output = (_RESULTS / proxy / part.name).absolute()
                 run_suite(binaries, _prepare(ask.name, binaries, console), part, procs, output)
                 bring_down(ask.name, console)

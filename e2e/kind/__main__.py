@@ -20,7 +20,7 @@ from e2e.kind.routes import Node
 from e2e.world.netns import NetnsError
 
 _FILE = click.Path(path_type=Path, exists=True)
-_NAME = click.option("--name", default="closeby", show_default=True, envvar="CLUSTER", help="Of the cluster.")
+_NAME = click.option("--name", default="kind", show_default=True, envvar="CLUSTER", help="Of the cluster.")
 
 
 @click.group()
@@ -37,7 +37,7 @@ def main() -> None:
 @click.option("--proxy", type=click.Choice([p.value for p in Proxy]), default="none", show_default=True, envvar="PROXY")
 @click.option("--node-image", help="Of the nodes; by default kind's published one, else one that is built here.")
 @click.option("--load", "archives", type=_FILE, multiple=True, help="An image archive, for every node.")
-@click.option("--apply", "manifests", type=_FILE, multiple=True, help="A manifest or kustomization, such as a proxy's.")
+@click.option("--apply", "manifests", type=_FILE, multiple=True, help="A manifest, or a folder with a kustomization.")
 @click.option("--keep-logs", type=click.Path(path_type=Path), help="Write all logs to this folder, also on success.")
 def up(name: str, proxy: str, keep_logs: Path | None, **flags: object) -> None:
     """Make a cluster, and wait until what it has of a proxy works."""

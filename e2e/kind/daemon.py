@@ -90,6 +90,11 @@ def stop_docker() -> None:
     sweep()
 
 
+def list_leftovers() -> list[str]:
+    """What is there of our dockerd, running or left by a crash: its namespace, cgroups, mounts."""
+    return [*list_namespaces(own_name()), *map(str, _cgroup_folders()), *_mounts_below(folder())]
+
+
 def sweep() -> None:
     """Remove what a dockerd of ours left, however it ended: processes, mounts, cgroups, its namespace."""
     run = folder() / "run"
@@ -98,7 +103,8 @@ def sweep() -> None:
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not _kill_cgroup(), "the containers' processes have ended", timeout_s=_END_S)
-    _unmount_below(folder())
+    for target in _mounts_below(folder()):
+        subprocess.run(["umount", "--lazy", target], check=False, capture_output=True)
     for cgroup in _cgroup_folders():
         _remove_cgroup(cgroup)
     remove_namespaces(list_namespaces(own_name()))
@@ -178,7 +184,7 @@ def _rmdir(path: Path) -> None:
         return
 
 
-def _unmount_below(path: Path) -> None:
-    mounted = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    for target in sorted((m for m in mounted if m.startswith(f"{path}/")), reverse=True):
-        subprocess.run(["umount", "--lazy", target], check=False, capture_output=True)
+def _mounts_below(path: Path) -> list[str]:
+    """Deepest first."""
+    mounted = (line.split()[1] for line in Path("/proc/mounts").read_text().splitlines())
+    return sorted((target for target in mounted if target.startswith(f"{path}/")), reverse=True)

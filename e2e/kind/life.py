@@ -5,14 +5,15 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from e2e.binaries.build import version_of
+from e2e.binaries.build import is_built, version_of
 from e2e.kind.cluster import Cluster, list_clusters
 from e2e.kind.config import Proxy, Wanted
 from e2e.kind.daemon import DockerdError, find_docker, folder, start_docker, stop_docker
 from e2e.kind.docker import CommandError, Docker
 from e2e.kind.host import look_at_host
-from e2e.kind.images.debian import DebianError
+from e2e.kind.images.debian import DebianError, are_made
 from e2e.kind.images.node import Programs, build_programs, make_node_image
+from e2e.kind.install import install_closeby
 from e2e.kind.steps import Steps, steps_on
 from e2e.world.netns import NetnsError
 
@@ -22,12 +23,12 @@ _PULL_S = 300.0
 class Ask(NamedTuple):
     """What `up` is asked for."""
 
-    name: str = "closeby"
+    name: str = "kind"
     workers: int = 2
     proxy: Proxy = Proxy.NONE
     node_image: str | None = None  # None: the published one, else one built here
     archives: tuple[Path, ...] = ()  # images to import into every node
-    manifests: tuple[Path, ...] = ()  # applied in order: of whatever makes Services work
+    manifests: tuple[Path, ...] = ()  # applied in order, before the proxy
     keep_logs: Path | None = None
 
 
@@ -50,6 +51,8 @@ def bring_up(ask: Ask, console: Console) -> Cluster:
         for manifests in ask.manifests:
             with steps(f"{manifests}"):
                 cluster.apply(manifests)
+        if ask.proxy is Proxy.CLOSEBY:
+            install_closeby(cluster, steps)
         if ask.manifests or ask.proxy is not Proxy.NONE:
             with steps("Services work"):
                 cluster.await_services()
@@ -76,6 +79,11 @@ def bring_down(name: str | None, console: Console) -> None:
     if docker.netns and not set(running) - ({name} if name else set(running)):
         with steps_on(console)("dockerd ends"):
             stop_docker()
+
+
+def is_prepared() -> bool:
+    """Whether `up` has all that takes long to make: every program, and Debian's root file systems."""
+    return all(is_built(name) for name in Programs._fields) and are_made(folder() / "images")
 
 
 def find_cluster(name: str, console: Console) -> Cluster:

@@ -28,6 +28,7 @@ _LEFT_OUT = (
     *("./var/cache/apt/*", "./var/lib/apt/lists/*"),
     *("./usr/share/doc/*", "./usr/share/man/*", "./usr/share/locale/*"),
 )
+_NODE_TAR = "node.tar"  # written last, so there with all the others
 _NO_SERVICES = "#!/bin/sh\nexit 101\n"  # policy-rc.d: packages must not start what they install
 
 
@@ -49,9 +50,9 @@ def recipe() -> str:
 
 def make_roots(cache: Path, steps: Steps) -> Roots:
     """Both root file systems, made if the cache has none; a minute and 600 MB for a moment. DebianError."""
-    folder = cache / f"debian-{recipe()}"
-    toolbox, named, node = folder / "toolbox.tar.gz", folder / "toolbox.diff-id", folder / "node.tar"
-    if not node.exists():  # written last
+    folder = _folder(cache)
+    toolbox, named, node = folder / "toolbox.tar.gz", folder / "toolbox.diff-id", folder / _NODE_TAR
+    if not are_made(cache):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             root, partial = Path(scratch) / "root", Path(scratch) / "node.tar"
@@ -65,6 +66,15 @@ def make_roots(cache: Path, steps: Steps) -> Roots:
                 _run(["tar", *_tar_flags(root), "-cf", str(partial), "."])
             partial.replace(node)
     return Roots(Layer(toolbox, named.read_text()), node)
+
+
+def are_made(cache: Path) -> bool:
+    """Whether `make_roots` would have nothing to do."""
+    return (_folder(cache) / _NODE_TAR).exists()
+
+
+def _folder(cache: Path) -> Path:
+    return cache / f"debian-{recipe()}"
 
 
 def _debootstrap(root: Path) -> None:
