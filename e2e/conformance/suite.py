@@ -9,6 +9,7 @@ from typing import NamedTuple
 from e2e.conformance.chosen import Part
 
 REPORT = "report.json"
+_LIMIT = "4h"  # of the run; ginkgo's own is an hour
 _KUBECTL = "kubectl"  # the suite finds it by its path, the binary its command by its name
 
 
@@ -55,6 +56,7 @@ def ginkgo_command(binaries: Binaries, target: Target, part: Part, procs: int, p
     output, kubectl = paths
     return [
         *(str(binaries.ginkgo), "run", f"--procs={procs}", "--no-color", "--succinct", "--keep-going"),
+        f"--timeout={_LIMIT}",
         *(f"--focus={part.focus}", f"--skip={part.skip}"),
         *(f"--output-dir={output}", f"--json-report={REPORT}", "--junit-report=junit.xml"),
         *(str(binaries.suite), "--"),

@@ -1,5 +1,6 @@
 """What a cluster is asked to be, and kind's configuration for it. No I/O."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -9,6 +10,11 @@ from e2e.kind.host import Host
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 _ZONES = ("north", "south", "east")
+_PATIENCE = "10m0s"
+_PATIENT = (
+    *("controlPlaneComponentHealthCheck", "discovery", "etcdAPICall", "kubeletHealthCheck", "kubernetesAPICall"),
+    "tlsBootstrap",
+)
 _ZONED_FROM = 6  # upstream's traffic distribution specs want two workers in each of three zones
 
 
@@ -42,12 +48,18 @@ def render_config(wanted: Wanted, host: Host) -> str:
         },
         "nodes": [{"role": "control-plane", "image": wanted.image}, *_workers(wanted)],
     }
-    if host.cgroup_v1:
-        kubelet = {"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1", "failCgroupV1": False}
-        config["kubeadmConfigPatches"] = [yaml.safe_dump(kubelet)]
+    config["kubeadmConfigPatches"] = [yaml.safe_dump(patch) for patch in _kubeadm_patches(host)]
     if host.no_sys_resource:  # lowering an oom_score_adj takes the capability; each sandbox would fail on it
         config["containerdConfigPatches"] = ['[plugins."io.containerd.grpc.v1.cri"]\nrestrict_oom_score_adj = true\n']
     return yaml.safe_dump(config, sort_keys=False)
+
+
+def _kubeadm_patches(host: Host) -> Iterator[dict[str, object]]:
+    """Patience for machines that others use too; kubeadm itself gives up on the API server after a minute."""
+    for kind in ("InitConfiguration", "JoinConfiguration"):
+        yield {"kind": kind, "apiVersion": "kubeadm.k8s.io/v1beta4", "timeouts": dict.fromkeys(_PATIENT, _PATIENCE)}
+    if host.cgroup_v1:
+        yield {"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1", "failCgroupV1": False}
 
 
 def _workers(wanted: Wanted) -> list[dict[str, object]]:

@@ -1,6 +1,7 @@
 """EFFECT: commands that talk to one dockerd: docker, kind and kubectl."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -9,6 +10,7 @@ from e2e.world.netns import command_in
 
 _LIMIT_S = 600.0
 _SHOWN_LINES = 25
+_FRAME = re.compile(r"^\S+\n[ \t]+\S+\.(?:go|s):\d+\n", re.MULTILINE)
 
 
 class CommandError(Exception):
@@ -63,6 +65,11 @@ class Docker(NamedTuple):
         except FileNotFoundError as error:
             raise CommandError(f"{argv[0]} is missing: `.ci/setup kind` installs what kind needs") from error
         if process.returncode != 0:
-            said = (output + complaint).decode(errors="replace").splitlines()[-_SHOWN_LINES:]
+            said = without_stacks((output + complaint).decode(errors="replace"))[-_SHOWN_LINES:]
             raise CommandError(f"{shown} ended with {process.returncode}:\n" + "\n".join(said))
         return output.decode(errors="replace")
+
+
+def without_stacks(said: str) -> list[str]:
+    """The lines but for Go's stack traces, each frame of which is a function and a file:line."""
+    return _FRAME.sub("", said).splitlines()

@@ -15,6 +15,10 @@ def config(wanted: Wanted, host: Host = PLAIN) -> dict[str, Any]:
     return parsed
 
 
+def patched(host: Host) -> set[str]:
+    return {yaml.safe_load(patch)["kind"] for patch in config(WANTED, host)["kubeadmConfigPatches"]}
+
+
 @pytest.mark.parametrize(
     ("proxy", "mode"),
     [
@@ -41,12 +45,20 @@ def test_six_workers_are_two_in_each_of_three_zones() -> None:
 
 
 def test_a_usual_machine_needs_no_remedy() -> None:
-    assert config(WANTED).keys() == {"kind", "apiVersion", "name", "networking", "nodes"}
+    assert "containerdConfigPatches" not in config(WANTED)
+    assert patched(PLAIN) == {"InitConfiguration", "JoinConfiguration"}
+
+
+def test_kubeadm_is_told_to_be_patient() -> None:
+    init, join = (yaml.safe_load(patch) for patch in config(WANTED)["kubeadmConfigPatches"])
+    assert init["timeouts"] == join["timeouts"]
+    assert set(init["timeouts"].values()) == {"10m0s"}
 
 
 def test_kubelets_are_told_to_bear_cgroup_v1() -> None:
-    (patch,) = config(WANTED, PLAIN._replace(cgroup_v1=True))["kubeadmConfigPatches"]
-    assert yaml.safe_load(patch)["failCgroupV1"] is False
+    host = PLAIN._replace(cgroup_v1=True)
+    assert patched(host) == {"InitConfiguration", "JoinConfiguration", "KubeletConfiguration"}
+    assert yaml.safe_load(config(WANTED, host)["kubeadmConfigPatches"][-1])["failCgroupV1"] is False
 
 
 def test_containerd_is_told_to_lower_no_oom_score_without_the_capability() -> None:
