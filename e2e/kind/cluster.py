@@ -17,6 +17,7 @@ from e2e.world.netns import run_ip
 _CREATE_S = 900.0  # nodes unpack their images first, on few cores a matter of minutes
 _READY_S = 300
 _ANSWER_S = 300.0
+_DELETE_TRIES = 5
 
 
 class Cluster:
@@ -47,7 +48,12 @@ class Cluster:
 
     def delete(self) -> None:
         """Remove its containers. CommandError."""
-        self.docker.run(self._kind, "delete", "cluster", f"--name={self.name}", f"--kubeconfig={self.kubeconfig}")
+        delete = (self._kind, "delete", "cluster", f"--name={self.name}", f"--kubeconfig={self.kubeconfig}")
+        for _ in range(_DELETE_TRIES - 1):  # dockerd waits but ten seconds for a container's end
+            if self.docker.works(*delete):
+                break
+        else:
+            self.docker.run(*delete)
         self.kubeconfig.unlink(missing_ok=True)
 
     def kubectl(self, *args: str, text: str | None = None) -> str:

@@ -75,6 +75,8 @@ def start_docker(host: Host) -> Docker:
         wait_for(is_up, "dockerd answers", timeout_s=_START_S)
     except TimeoutError as error:
         raise DockerdError(f"{error}; the last of {log.name}:\n{_tail(run)}") from error
+    for container in docker.run("docker", "ps", "--all", "--quiet").split():  # of one that crashed
+        docker.run("docker", "rm", "--force", "--volumes", container)
     return docker
 
 
