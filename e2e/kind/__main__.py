@@ -70,10 +70,10 @@ def status() -> None:
             console.print(_table(cluster.nodes()))
 
 
-@main.command()
+@main.command(context_settings={"allow_interspersed_args": False})
 @_NAME
 @click.argument("node")
-@click.argument("command", nargs=-1)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def shell(name: str, node: str, command: tuple[str, ...]) -> None:
     """A shell on NODE ("worker2" is short for the cluster's), or a command there."""
     with _plain_errors(Console(stderr=True)):
@@ -84,7 +84,7 @@ def shell(name: str, node: str, command: tuple[str, ...]) -> None:
     os.execvpe("docker", argv, docker.environment())  # noqa: S606  # this process becomes the shell
 
 
-@main.command(context_settings={"ignore_unknown_options": True})
+@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @_NAME
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(name: str, arguments: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ from e2e.kind.daemon import folder
 from e2e.kind.docker import CommandError, Docker
 from e2e.kind.host import Host
 from e2e.kind.images.node import Programs
-from e2e.kind.routes import CONFLIST, UNIT, Node, decode_nodes, render_conflist, render_unit, routes_to
+from e2e.kind.routes import Node, decode_nodes, render_setup, routes_to
 from e2e.kind.steps import Steps
 from e2e.world.netns import run_ip
 
@@ -91,16 +91,9 @@ class Cluster:
         nodes = wait_for(allotted, "every node has its pods' ranges", timeout_s=_ANSWER_S)
         for node in nodes:
             others = [other for other in nodes if other is not node]
-            self.write(node.name, UNIT, render_unit(routes_to(others)))
-            self.write(node.name, CONFLIST, render_conflist(node))
-            self.on(node.name, "systemctl", "daemon-reload")
-            self.on(node.name, "systemctl", "enable", "--quiet", "--now", Path(UNIT).name)
+            self.on(node.name, "sh", text=render_setup(node, others))
         if self.docker.netns:  # of our own: from there, pods are reached as from a router beside the nodes
             run_ip({self.docker.netns: [f"route replace {route}" for route in routes_to(nodes)]})
-
-    def write(self, node: str, path: str, text: str) -> None:
-        """Write a file on a node, its folder made."""
-        self.on(node, "sh", "-c", 'mkdir -p "$(dirname "$0")" && cat > "$0"', path, text=text)
 
     def await_services(self) -> None:
         """Returns once Services work: CoreDNS, a pod, has the API by its ClusterIP, and each node has it too."""

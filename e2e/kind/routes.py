@@ -7,12 +7,13 @@ alone. kind's own network plugin comes as an image and masquerades.
 import ipaddress
 import json
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from e2e.kind.config import ZONE_LABEL
 
-CONFLIST = "/etc/cni/net.d/10-ptp.conflist"
-UNIT = "/etc/systemd/system/pod-routes.service"
+_CONFLIST = "/etc/cni/net.d/10-ptp.conflist"
+_UNIT = "pod-routes.service"
 
 
 class Node(NamedTuple):
@@ -57,6 +58,21 @@ def routes_to(nodes: Iterable[Node]) -> list[str]:
         for address in node.addresses
         if _version(cidr) == _version(address)
     ]
+
+
+def render_setup(node: Node, others: Iterable[Node]) -> str:
+    """A script for the node: its plugins' configuration, and its routes to the pods of the others."""
+    return f"""\
+set -e
+mkdir -p {PurePosixPath(_CONFLIST).parent}
+cat > /etc/systemd/system/{_UNIT} <<'END'
+{render_unit(routes_to(others))}END
+cat > {_CONFLIST} <<'END'
+{render_conflist(node)}
+END
+systemctl daemon-reload
+systemctl enable --quiet --now {_UNIT}
+"""
 
 
 def render_unit(routes: Iterable[str]) -> str:

@@ -1,7 +1,9 @@
 import json
+import subprocess
+from pathlib import Path
 
 from e2e.kind.config import ZONE_LABEL
-from e2e.kind.routes import Node, decode_nodes, render_conflist, render_unit, routes_to
+from e2e.kind.routes import Node, decode_nodes, render_conflist, render_setup, render_unit, routes_to
 
 WEST = Node("west", ("172.18.0.2", "fc00::2"), ("10.244.0.0/24", "fd00:10:244::/64"))
 EAST = Node("east", ("172.18.0.3", "fc00::3"), ("10.244.1.0/24", "fd00:10:244:1::/64"))
@@ -27,6 +29,15 @@ def test_the_unit_sets_every_route_before_the_kubelet_runs() -> None:
     lines = render_unit(["10.244.1.0/24 via 172.18.0.3"]).splitlines()
     assert "ExecStart=ip route replace 10.244.1.0/24 via 172.18.0.3" in lines
     assert "Before=kubelet.service" in lines
+
+
+def test_the_script_writes_both_files_whole(tmp_path: Path) -> None:
+    script = render_setup(WEST, [EAST]).replace("/etc/", f"{tmp_path}/etc/").replace("systemctl", "true")
+    (tmp_path / "etc/systemd/system").mkdir(parents=True)
+    subprocess.run(["sh"], input=script, text=True, check=True)
+    assert (tmp_path / "etc/systemd/system/pod-routes.service").read_text() == render_unit(routes_to([EAST]))
+    (conflist,) = (tmp_path / "etc/cni/net.d").iterdir()
+    assert conflist.read_text() == render_conflist(WEST) + "\n"
 
 
 def test_nodes_are_read_as_the_api_lists_them() -> None:
