@@ -119,7 +119,8 @@ def _path_of(target: Target, go: Go) -> Path:
 
 def _source_hash(target: Target, go: Go) -> str:
     """Of all that shapes the binary: versions, our own files of the package, and how it is built."""
-    digest = hashlib.sha256(f"{go.version} {platform.machine()} {target}".encode())
+    built = target.arguments(version_of(target.module), "")
+    digest = hashlib.sha256(f"{go.version} {platform.machine()} {built}".encode())
     own = sorted((SOURCE / target.package).glob("*.go")) if target.package.startswith("./") else []
     for file in (SOURCE / "go.mod", SOURCE / "go.sum", *own):
         digest.update(file.read_bytes())
