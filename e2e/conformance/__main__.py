@@ -109,7 +109,7 @@ def _part(name: str, focus: object, skip: object) -> Part:
 def _prepare(name: str, binaries: Binaries, console: Console) -> Target:
     """The cluster of that name, with the suite's images on its nodes."""
     cluster = find_cluster(name, console)
-    programs = images.Programs(build("agnhost", console), build("regression-issue-74839", console))
+    programs = images.Programs(*(build(name, console) for name in ("agnhost", "coredns", "regression-issue-74839")))
     steps = steps_on(console)
     archive = images.make_archive(binaries.suite, programs, folder() / "images", steps)
     with steps("import of the suite's images"):

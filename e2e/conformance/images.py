@@ -23,6 +23,7 @@ class Programs(NamedTuple):
     """Our binaries that go into images."""
 
     agnhost: Path
+    coredns: Path  # agnhost's image has one
     regression: Path
 
 
@@ -63,9 +64,10 @@ def make_archive(suite: Path, programs: Programs, cache: Path, steps: Steps) -> 
     roots = debian.make_roots(cache, steps)
     with steps("images of the suite"), tempfile.TemporaryDirectory(dir=cache) as scratch:
         folder = Path(scratch)
+        agnhost = {"/agnhost": programs.agnhost, "/coredns": programs.coredns}
         layers = Layers(
             roots.toolbox,
-            pack_programs(folder / "agnhost", {"/agnhost": programs.agnhost}, {"/agnhost-2": "agnhost"}),
+            pack_programs(folder / "agnhost", agnhost, {"/agnhost-2": "agnhost"}),
             pack_programs(folder / "regression", {"/regression-issue-74839": programs.regression}, {}),
             pack_programs(folder / "shell", {}, _SH, {"/etc/passwd": _PASSWD}),
         )
