@@ -46,7 +46,7 @@ def up(name: str, proxy: str, keep_logs: Path | None, **flags: object) -> None:
     with _plain_errors(console):
         cluster = bring_up(ask, console)
         console.print(_table(cluster.nodes()))
-        console.print("Go on with: python -m e2e.kind shell worker; python -m e2e.kind kubectl get pods -A")
+        console.print("Go on with: python -m e2e.kind kubectl get pods -A", soft_wrap=True)
 
 
 @main.command()
