@@ -22,7 +22,7 @@ class Part(NamedTuple):
 
 NODES = Part(
     "nodes",
-    workers=2,
+    workers=3,  # a spec of health checks wants three
     focus=f"{_NETWORK}({'|'.join(_SUBJECTS)})",
     skip=r"\[Slow\]|\[Serial\]|\[Disruptive\]|\[Feature:|Traffic Distribution|Topology Hints",
 )
