@@ -9,7 +9,7 @@ T = TypeVar("T")
 _EVERY_S = 0.05
 
 
-def wait_for(probe: Callable[[], T | None], what: str, *, timeout_s: float = 20.0) -> T:
+def wait_for(probe: Callable[[], T | None], what: str, *, timeout_s: float = 60.0) -> T:
     """The first answer of `probe` that is true; TimeoutError, naming `what` and the last answer, if none comes."""
     deadline = time.monotonic() + timeout_s
     while True:

@@ -81,7 +81,7 @@ def _debootstrap(root: Path) -> None:
     if shutil.which("debootstrap") is None:
         raise DebianError("debootstrap is missing: `.ci/setup kind` installs it")
     include = f"--include={','.join(_TOOLBOX)}"
-    _run(["debootstrap", "--variant=minbase", include, _SUITE, str(root), _find_mirror()])
+    _run(["debootstrap", "--variant=minbase", include, _SUITE, str(root), *_find_mirror()])
 
 
 def _install(root: Path, packages: Sequence[str]) -> None:
@@ -108,11 +108,11 @@ def _tar_flags(root: Path) -> list[str]:
     return ["-C", str(root), "--numeric-owner", *(f"--exclude={pattern}" for pattern in _LEFT_OUT)]
 
 
-def _find_mirror() -> str:
-    """Where this host's own Debian packages come from, its security updates aside; Debian's own elsewhere."""
+def _find_mirror() -> list[str]:
+    """Where this host's own Debian packages come from, its security updates aside; elsewhere debootstrap knows one."""
     targets = ["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages", "Component: main"]
     sites = subprocess.run(targets, capture_output=True, text=True, check=False).stdout.split()
-    return next((site for site in sites if site.rstrip("/").endswith("/debian")), "")
+    return [site for site in sites if site.rstrip("/").endswith("/debian")][:1]
 
 
 def _run(command: list[str]) -> None:
