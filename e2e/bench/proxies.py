@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import NamedTuple
@@ -120,14 +119,3 @@ def _full_sync_seconds(proxy: RunningProxy) -> float:
         for sample in family.samples
         if sample.name == _FULL_SYNCS and sample.labels.get("ip_family") in {None, "", "IPv4"}
     )
-
-
-def own_first_sync_seconds(proxy: RunningProxy) -> float | None:
-    """From the newest start's first log line, after all imports, to its first sync; None for kube-proxy."""
-    if proxy.spec.name != "closeby":
-        return None
-    at: dict[str, datetime] = {}
-    for line in proxy.component.log.read_text().splitlines():
-        record = json.loads(line)
-        at[record["event"]] = datetime.fromisoformat(record["timestamp"])
-    return (at["first_sync_done"] - at["started"]).total_seconds()

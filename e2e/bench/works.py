@@ -13,7 +13,7 @@ from e2e.bench.changes import Changes, Delays
 from e2e.bench.flows import FlowFigures, measure_flows
 from e2e.bench.kernel import KernelView
 from e2e.bench.objects import OBJECTS_EACH
-from e2e.bench.proxies import ProxySpec, RunningProxy, own_first_sync_seconds, run_proxy, wait_synced
+from e2e.bench.proxies import ProxySpec, RunningProxy, run_proxy, wait_synced
 from e2e.bench.rig import PROGRAMS, Rig, client_pod, load
 from e2e.bench.rows import Figure, Row, make_row, pick
 from e2e.bench.scale import PORT, Scale, service_ip
@@ -57,7 +57,6 @@ class Start(NamedTuple):
     own_s: float  # what the proxy says its syncs took
     cpu_s: float  # of the process and its children
     memory: Memory
-    running_s: float | None  # of took_s, after all imports; None: not known
 
 
 class Measured(NamedTuple):
@@ -153,8 +152,7 @@ class Bench:
                 own_s = wait_synced(proxy, _SYNC_TIMEOUT_S)
                 time.sleep(_SETTLE_S)
                 used_s = cpu_seconds(proxy.pid)
-                running_s = own_first_sync_seconds(proxy)
-                start = Start(done_s - proxy.started_s, own_s, used_s, memory.read(), running_s)
+                start = Start(done_s - proxy.started_s, own_s, used_s, memory.read())
             if then is not None:
                 then(proxy)
         return start
@@ -229,9 +227,7 @@ def _rows(scale: Scale, measured: list[Measured], changes: int) -> list[Row]:
     if flows:
         table.append(("UDP flows to an endpoint that left, gone", "s", [Figure(one.gone_s) for one in flows]))
         table.append(("another change meanwhile, to kernel", "ms", [Figure(1e3 * one.other_s) for one in flows]))
-    rows = [make_row(work, scale, unit, _pair(figures)) for work, unit, figures in table]
-    running = [start.running_s for start in starts[0] if start.running_s is not None]
-    return [rows[0], make_row("of that, after imports", scale, "s", (pick(running), None)), *rows[1:]]
+    return [make_row(work, scale, unit, _pair(figures)) for work, unit, figures in table]
 
 
 def _pair(figures: list[Figure]) -> tuple[Figure, Figure | None]:
