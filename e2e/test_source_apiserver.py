@@ -1,5 +1,7 @@
 """The API server as a source, against a real one: what a healthy server sends."""
 
+from collections.abc import Iterator
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -15,13 +17,23 @@ from proxy.sources.watch import KindWatch, Patience, Resource
 pytestmark = pytest.mark.e2e
 
 
+@pytest.fixture
+def two_nodes(source_api: Api) -> Iterator[None]:
+    """Nodes are everybody's: others count them."""
+    names = ("source-1", "source-2")
+    for name in names:
+        add_ready_node(source_api, name, "zone-a")
+    yield
+    for name in names:
+        source_api.delete("Node", name)
+
+
+@pytest.mark.usefixtures("two_nodes")
 def test_everything_that_matters_arrives_and_nothing_else(
     control_plane: ControlPlane, source_api: Api, start_source: StartSource
 ) -> None:
     set_port(source_api, 80)
     source_api.apply(service("source/headless", {"http": 80}, clusterIP="None"))
-    for name in ("source-1", "source-2"):
-        add_ready_node(source_api, name, "zone-a")
     with capture_logs() as logs:
         source, listener = start_source(control_plane.admin_kubeconfig)
         wait_for(lambda: is_connected(source), "every kind is watched")
