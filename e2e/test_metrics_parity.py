@@ -45,6 +45,7 @@ LEFT_OUT_PREFIXES = {
     "apiextensions_": "of other components in the one binary",
     "apiserver_": "of other components in the one binary",
     "node_collector_": "of other components in the one binary",
+    "kubelet_": "of other components in the one binary",
 }
 # Buckets that we have beside kube-proxy's: its smallest useful one is a quarter of a second.
 FINER = {"kubeproxy_network_programming_duration_seconds": {0.001, 0.005, 0.025, 0.1}}
