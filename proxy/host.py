@@ -19,7 +19,7 @@ _SCOPE_GLOBAL = 0  # RT_SCOPE_UNIVERSE: neither link-local nor host
 
 
 class HostAddressWatch:
-    """Posts the addresses of global scope, once at start and after every change, from a thread of its own."""
+    """Posts the addresses of global scope, once at start, and after every change from a thread of its own."""
 
     def __init__(self, post: Callable[[frozenset[IP]], None]) -> None:
         self._post = post
@@ -27,7 +27,11 @@ class HostAddressWatch:
         self._thread = threading.Thread(target=self._run, name="host-addresses", daemon=True)
 
     def start(self) -> None:
-        """Begin; the first post follows at once."""
+        """Post what there is now, so that whoever writes next knows it, and begin to watch."""
+        try:
+            self._post_new(list_addresses())
+        except (OSError, NetlinkError) as error:
+            log.warning("host_addresses_unwatched", why=str(error), retry_s=0.0)
         self._thread.start()
 
     def _run(self) -> None:
@@ -42,11 +46,13 @@ class HostAddressWatch:
         with IPRoute() as events, IPRoute() as queries:
             events.bind(RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR)
             while True:
-                addresses = _list_addresses(queries)
-                if addresses != self._posted:
-                    self._posted = addresses
-                    self._post(addresses)
+                self._post_new(_list_addresses(queries))
                 events.get()
+
+    def _post_new(self, addresses: frozenset[IP]) -> None:
+        if addresses != self._posted:
+            self._posted = addresses
+            self._post(addresses)
 
 
 def list_addresses() -> frozenset[IP]:
