@@ -2,25 +2,21 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from e2e.binaries.build import BuildError, build, version_of
+from e2e.binaries.build import build, version_of
 from e2e.conformance import images, report
 from e2e.conformance.chosen import PARTS, Part
 from e2e.conformance.suite import REPORT, Binaries, Target, run_suite
 from e2e.kind.config import Proxy
-from e2e.kind.daemon import DockerdError, folder
-from e2e.kind.docker import CommandError
-from e2e.kind.images.debian import DebianError
+from e2e.kind.daemon import folder
+from e2e.kind.errors import plain_errors
 from e2e.kind.life import Ask, bring_down, bring_up, find_cluster
 from e2e.kind.steps import steps_on
-from e2e.world.netns import NetnsError
 
 _PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 _RESULTS = Path(".cache") / "conformance"
@@ -49,7 +45,7 @@ def main() -> None:
 def run(name: str, kubeconfig: Path | None, workers: int | None, **flags: object) -> None:
     """Run a part of the suite on a cluster that runs; exit code 1 if a spec fails."""
     console = Console(stderr=True)
-    with _plain_errors(console):
+    with plain_errors("conformance", console):
         binaries = _build(console)
         part = _part(str(flags["part"]), flags["focus"], flags["skip"])
         if kubeconfig is not None:
@@ -84,7 +80,7 @@ def run_all(context: click.Context, procs: int) -> None:
     """Every part with kube-proxy, then with closeby, each on a cluster of its own, and the page's table."""
     console = Console(stderr=True)
     results = []
-    with _plain_errors(console):
+    with plain_errors("conformance", console):
         binaries = _build(console)
         for proxy in (Proxy.KUBE_PROXY, Proxy.CLOSEBY):
             for part in PARTS.values():
@@ -125,15 +121,6 @@ def _tell(path: Path, console: Console) -> None:
         console.print(f"{len(outcomes)} specs, {len(failed)} failed; {path}", soft_wrap=True, highlight=False)
         for name in failed:
             console.print(f"  {name}", soft_wrap=True, markup=False, highlight=False)
-
-
-@contextmanager
-def _plain_errors(console: Console) -> Iterator[None]:
-    try:
-        yield
-    except (BuildError, CommandError, DebianError, DockerdError, NetnsError, TimeoutError) as error:
-        console.print(f"conformance: {error}", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(1)
 
 
 if __name__ == "__main__":

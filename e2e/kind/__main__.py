@@ -2,22 +2,16 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from e2e.binaries.build import BuildError
 from e2e.kind.config import Proxy
-from e2e.kind.daemon import DockerdError
-from e2e.kind.docker import CommandError
-from e2e.kind.images.debian import DebianError
+from e2e.kind.errors import plain_errors
 from e2e.kind.life import Ask, bring_down, bring_up, find_cluster, list_running
 from e2e.kind.routes import Node
-from e2e.world.netns import NetnsError
 
 _FILE = click.Path(path_type=Path, exists=True)
 _NAME = click.option("--name", default="kind", show_default=True, envvar="CLUSTER", help="Of the cluster.")
@@ -43,7 +37,7 @@ def up(name: str, proxy: str, keep_logs: Path | None, **flags: object) -> None:
     """Make a cluster, and wait until what it has of a proxy works."""
     ask = Ask(name=name, proxy=Proxy(proxy), keep_logs=keep_logs, **flags)  # type: ignore[arg-type]  # click's options are its fields
     console = Console(stderr=True)
-    with _plain_errors(console):
+    with plain_errors("kind", console):
         cluster = bring_up(ask, console)
         console.print(_table(cluster.nodes()))
         console.print("Go on with: python -m e2e.kind kubectl get pods -A", soft_wrap=True)
@@ -55,7 +49,7 @@ def up(name: str, proxy: str, keep_logs: Path | None, **flags: object) -> None:
 def down(name: str, *, everything: bool) -> None:
     """Remove a cluster; with the last one also the dockerd that `up` started."""
     console = Console(stderr=True)
-    with _plain_errors(console):
+    with plain_errors("kind", console):
         bring_down(None if everything else name, console)
 
 
@@ -63,7 +57,7 @@ def down(name: str, *, everything: bool) -> None:
 def status() -> None:
     """The clusters that run, and their nodes."""
     console = Console()
-    with _plain_errors(console):
+    with plain_errors("kind", console):
         for cluster in list_running(Console(stderr=True)):
             where = f"network namespace {cluster.docker.netns}" if cluster.docker.netns else "this machine's dockerd"
             console.print(f"[bold]{cluster.name}[/]  {where}; kubeconfig {cluster.kubeconfig}", soft_wrap=True)
@@ -76,7 +70,7 @@ def status() -> None:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def shell(name: str, node: str, command: tuple[str, ...]) -> None:
     """A shell on NODE ("worker2" is short for the cluster's), or a command there."""
-    with _plain_errors(Console(stderr=True)):
+    with plain_errors("kind", Console(stderr=True)):
         docker = find_cluster(name, Console(stderr=True)).docker
     full = node if node.startswith(f"{name}-") else f"{name}-{node}"
     terminal = ["--tty"] if sys.stdin.isatty() else []
@@ -89,7 +83,7 @@ def shell(name: str, node: str, command: tuple[str, ...]) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(name: str, arguments: tuple[str, ...]) -> None:
     """Run kubectl on the cluster, as its administrator, from where its addresses are reached."""
-    with _plain_errors(Console(stderr=True)):
+    with plain_errors("kind", Console(stderr=True)):
         argv = find_cluster(name, Console(stderr=True)).kubectl_command(*arguments)
     os.execvp(argv[0], argv)  # noqa: S606  # this process becomes kubectl
 
@@ -99,17 +93,8 @@ def kubectl(name: str, arguments: tuple[str, ...]) -> None:
 @click.argument("archive", type=click.Path(path_type=Path, exists=True))
 def load(name: str, archive: Path) -> None:
     """Import an image archive, as `docker save` writes it, into every node."""
-    with _plain_errors(Console(stderr=True)):
+    with plain_errors("kind", Console(stderr=True)):
         find_cluster(name, Console(stderr=True)).load(archive)
-
-
-@contextmanager
-def _plain_errors(console: Console) -> Iterator[None]:
-    try:
-        yield
-    except (BuildError, CommandError, DebianError, DockerdError, NetnsError, TimeoutError) as error:
-        console.print(f"kind: {error}", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(1)
 
 
 def _table(nodes: list[Node]) -> Table:
