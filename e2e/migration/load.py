@@ -8,8 +8,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from e2e.world.clients import Outcome, Record, Target, Traffic
-from e2e.world.cluster import World
+from e2e.world.clients import Hosts, Outcome, Record, Target, Traffic
 from e2e.world.processes import ProgramError, start_program, stop_programs, wait_ready
 
 _EVERY_S = 0.05  # five targets, each once: 100 attempts a second
@@ -49,7 +48,7 @@ class Cost(NamedTuple):
 class Load:
     """New connections and lasting flows, from entering the block to `stop`."""
 
-    def __init__(self, world: World, new: Targets, lasting: Targets) -> None:
+    def __init__(self, world: Hosts, new: Targets, lasting: Targets) -> None:
         self._world = world
         self._traffic = Traffic(world, new, _EVERY_S)
         self._new, self._lasting = new, lasting

@@ -1,4 +1,4 @@
-"""EFFECT: connections from the world's namespaces, counted (`probe`) or over time (`Traffic`)."""
+"""EFFECT: connections from namespaces of a world or of pods, counted (`probe`) or over time (`Traffic`)."""
 
 import json
 import statistics
@@ -7,12 +7,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
-from e2e.world.cluster import World
+from e2e.world.hosts import Host
 from e2e.world.processes import ProgramError, start_program, stop_programs, wait_ready
 
 _LOOP_PORTS = 4096  # source ports that a stream of datagrams is given: 16 s of one every 4 ms
+
+
+class Hosts(Protocol):
+    """Whoever has namespaces to connect from: a World, or the pods of a real cluster."""
+
+    def host(self, name: str) -> Host:
+        """The host of that name. KeyError."""
+
+    def reserve_ports(self, host: str, number: int) -> int:
+        """The first of so many source ports that the host's clients haven't used."""
 
 
 class Target(NamedTuple):
@@ -70,7 +80,7 @@ class Tally(NamedTuple):
         return sum(n for outcome, n in self.outcomes.items() if outcome is not Outcome.ANSWERED)
 
 
-def probe(world: World, orders: Mapping[str, Sequence[Target]]) -> dict[str, tuple[Tally, ...]]:
+def probe(world: Hosts, orders: Mapping[str, Sequence[Target]]) -> dict[str, tuple[Tally, ...]]:
     """For each host its targets' tallies, in their order. All hosts work at once, each on all its targets at once."""
     started: dict[str, subprocess.Popen[str]] = {}
     try:
@@ -91,7 +101,7 @@ class Traffic:
     Used as a context manager; leaving it ends the clients.
     """
 
-    def __init__(self, world: World, orders: Mapping[str, Sequence[Target]], interval_s: float = 0.004) -> None:
+    def __init__(self, world: Hosts, orders: Mapping[str, Sequence[Target]], interval_s: float = 0.004) -> None:
         self._world = world
         self._orders = orders
         self._interval_s = interval_s
@@ -124,7 +134,7 @@ class Traffic:
 
 
 def _start(
-    world: World, host: str, order: Mapping[str, object], targets: Iterable[Target], exchanges: int
+    world: Hosts, host: str, order: Mapping[str, object], targets: Iterable[Target], exchanges: int
 ) -> subprocess.Popen[str]:
     """The client program, with its order given; `exchanges` source ports are the client's own."""
     process = start_program(world.host(host).netns, "probe")

@@ -6,6 +6,7 @@ Prints "ready" once every port is bound, then serves until killed, all from one 
 little of it: a world starts dozens of these at once, each under `python -I -S`.
 """
 
+import contextlib
 import json
 import resource
 import select
@@ -55,7 +56,8 @@ class Server:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.settimeout(0.0)
         if protocol == "udp":
-            sock.setsockopt(socket.SOL_SOCKET, 33, _BUFFER_BYTES)  # SO_RCVBUFFORCE, which the module doesn't name
+            with contextlib.suppress(PermissionError):  # in a pod: then the kernel's usual room must do
+                sock.setsockopt(socket.SOL_SOCKET, 33, _BUFFER_BYTES)  # SO_RCVBUFFORCE, which the module doesn't name
         sock.bind(("::", port))
         if protocol == "tcp":
             sock.listen(_BACKLOG)
