@@ -4,7 +4,7 @@ READY := .venv/.ready
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image demo test lint unit netns soak fuzz e2e bench differential kind kind-down conformance base docs clean
+.PHONY: help setup image demo test lint unit netns soak fuzz e2e bench differential kind kind-down conformance stories base docs clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -73,6 +73,10 @@ kind-down: $(READY) ## Remove it, and whatever of it a crash left
 conformance: $(READY) ## Kubernetes' own specs with kube-proxy and with closeby, and docs/conformance.md; an hour
 	@.ci/setup kind
 	@$(PYTHON) -m e2e.conformance all $(CONFORMANCE_FLAGS)
+
+stories: $(READY) ## A real cluster's life, with kube-proxy and with closeby, and docs/stories.md; hours (STORY=update for one)
+	@.ci/setup kind
+	@$(PYTHON) -m e2e.stories $(or $(STORY),all) $(STORIES_FLAGS)
 
 base: $(READY) ## Compile the base ruleset anew, after a change to its text
 	@$(PYTHON) -m proxy.kernel.compile

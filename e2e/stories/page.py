@@ -1,0 +1,42 @@
+"""A story's part of docs/stories.md: what `python -m e2e.stories` writes between the story's two marks. No I/O."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+
+MACHINE = "Kubernetes {version}, {cores} shared cores"
+
+
+def mark(story: str) -> tuple[str, str]:
+    """The lines around a story's figures."""
+    return (
+        f"<!-- {story}: written by `python -m e2e.stories {story} --page docs/stories.md`, don't edit -->",
+        f"<!-- end of {story} -->",
+    )
+
+
+def put_figures(page: str, story: str, figures: str) -> str:
+    """The page with the figures between the story's marks; what is around them is people's. ValueError without marks."""
+    begin, end = mark(story)
+    before, found, rest = page.partition(begin)
+    _, also_found, after = rest.partition(end)
+    if not found or not also_found:
+        raise ValueError(f"the page has no place for the story {story}: {begin} and {end}")
+    return f"{before}{begin}\n\n{figures.strip()}\n\n{end}{after}"
+
+
+def render_run(day: date, version: str, cores: int) -> str:
+    """When and on what a run was made, as one line."""
+    return f"{day:%Y-%m-%d}; {MACHINE.format(version=version, cores=cores)}."
+
+
+def render_rows(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table: the first column is text, the others figures; thousands get commas."""
+    lines = [f"| {' | '.join(head)} |", f"|---|{'---:|' * (len(head) - 1)}"]
+    lines += [f"| {' | '.join(_cell(value) for value in row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) else str(value).replace("|", "\\|")
