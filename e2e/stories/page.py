@@ -15,7 +15,7 @@ def mark(story: str) -> tuple[str, str]:
 
 
 def put_figures(page: str, story: str, figures: str) -> str:
-    """The page with the figures between the story's marks; what is around them is people's. ValueError without marks."""
+    """The page with the figures between the story's marks; all else stays. ValueError without marks."""
     begin, end = mark(story)
     before, found, rest = page.partition(begin)
     _, also_found, after = rest.partition(end)
