@@ -21,7 +21,7 @@ _LIMIT = "--timeout=300s"
 def install_closeby(cluster: Cluster, steps: Steps) -> None:
     """Returns once closeby is ready on every node. CommandError."""
     with steps("closeby's image"):
-        image = _build_image()
+        image = build_image()
     with steps("import of it into the nodes"):
         cluster.load(image)
     with steps("closeby on every node"), tempfile.TemporaryDirectory(prefix="closeby-overlay-") as scratch:
@@ -50,7 +50,8 @@ def render_overlay(base: str, control_plane: str) -> str:
     )
 
 
-def _build_image() -> Path:
+def build_image() -> Path:
+    """The image of closeby as a file, under the tag that the manifests of deploy/ name. CommandError."""
     done = subprocess.run(
         [sys.executable, "-m", "deploy.image.build"], cwd=_ROOT, capture_output=True, text=True, check=False
     )

@@ -48,9 +48,9 @@ class Cost(NamedTuple):
 class Load:
     """New connections and lasting flows, from entering the block to `stop`."""
 
-    def __init__(self, world: Hosts, new: Targets, lasting: Targets) -> None:
+    def __init__(self, world: Hosts, new: Targets, lasting: Targets, every_s: float = _EVERY_S) -> None:
         self._world = world
-        self._traffic = Traffic(world, new, _EVERY_S)
+        self._traffic = Traffic(world, new, every_s)
         self._new, self._lasting = new, lasting
         self._running: dict[str, subprocess.Popen[str]] = {}
         self._open = ExitStack()
@@ -76,16 +76,22 @@ class Load:
         self._open.close()
 
     def stop(self) -> Cost:
-        """End the clients; what they saw."""
+        """End the clients; what they saw, summed."""
+        records, flows = self.end()
         ended = [
             (f"{host} to {self._new[host][record.target].ip}:{self._new[host][record.target].port}", record)
-            for host, records in self._traffic.stop().items()
-            for record in records
+            for host, of_host in records.items()
+            for record in of_host
         ]
+        return count(ended, [flow for of_host in flows.values() for flow in of_host])
+
+    def end(self) -> tuple[dict[str, tuple[Record, ...]], dict[str, list[Flow]]]:
+        """End the clients; by host each attempt that was made, and each lasting flow in the order asked for."""
+        records = self._traffic.stop()
         for process in self._running.values():
             assert process.stdin
             process.stdin.close()
-        return count(ended, [flow for host, process in self._running.items() for flow in _read(host, process)])
+        return records, {host: _read(host, process) for host, process in self._running.items()}
 
 
 def count(ended: Sequence[tuple[str, Record]], flows: Sequence[Flow]) -> Cost:

@@ -20,6 +20,7 @@ _FOLDER = Path("/run/netns")
 _READY = "--timeout=180s"
 _FIRST_PORT = 1024
 _PORTS = 65536 - _FIRST_PORT
+_SLEEP = ["/usr/bin/python3.11", "-I", "-S", "-c", "import signal; signal.pause()"]
 
 
 class PodClients:
@@ -88,7 +89,11 @@ class PodClients:
 
 
 def render_clients(nodes: dict[str, str], image: str) -> dict[str, object]:
-    """Pods that only hold their namespaces open, each bound to its node whatever the node's taints. Pure."""
+    """Pods that only hold their namespaces open, each bound to its node whatever the node's taints. Pure.
+
+    The image is closeby's, or another one that has its Python.
+    """
+    container = {"name": "client", "image": image, "imagePullPolicy": "Never", "command": _SLEEP}
     return {
         "apiVersion": "v1",
         "kind": "List",
@@ -101,7 +106,7 @@ def render_clients(nodes: dict[str, str], image: str) -> dict[str, object]:
                     "nodeName": node,
                     "terminationGracePeriodSeconds": 0,
                     "tolerations": [{"operator": "Exists"}],
-                    "containers": [{"name": "client", "image": image, "imagePullPolicy": "Never"}],
+                    "containers": [container],
                 },
             }
             for name, node in nodes.items()
