@@ -1,22 +1,23 @@
-"""A story's part of docs/stories.md: what `python -m e2e.stories` writes between the story's two marks. No I/O."""
+"""A story's part of a page: what `python -m e2e.stories` writes between the story's two marks. No I/O."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date
 
+PAGE = "docs/stories.md"
 MACHINE = "Kubernetes {version}, {cores} shared cores"
 
 
-def mark(story: str) -> tuple[str, str]:
+def mark(story: str, path: str = PAGE) -> tuple[str, str]:
     """The lines around a story's figures."""
     return (
-        f"<!-- {story}: written by `python -m e2e.stories {story} --page docs/stories.md`, don't edit -->",
+        f"<!-- {story}: written by `python -m e2e.stories {story} --page {path}`, don't edit -->",
         f"<!-- end of {story} -->",
     )
 
 
-def put_figures(page: str, story: str, figures: str) -> str:
+def put_figures(page: str, story: str, figures: str, path: str = PAGE) -> str:
     """The page with the figures between the story's marks; all else stays. ValueError without marks."""
-    begin, end = mark(story)
+    begin, end = mark(story, path)
     before, found, rest = page.partition(begin)
     _, also_found, after = rest.partition(end)
     if not found or not also_found:

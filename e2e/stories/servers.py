@@ -19,8 +19,17 @@ def render_programs() -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _MAP}, "data": data}
 
 
-def render_workload(kind: str, name: str, image: str, spec: Mapping[str, object] | None = None) -> dict[str, object]:
-    """A Deployment or DaemonSet of servers labelled `app: name`; `spec` adds to the workload's ("replicas", ..)."""
+def render_workload(
+    kind: str,
+    name: str,
+    image: str,
+    spec: Mapping[str, object] | None = None,
+    pod: Mapping[str, object] | None = None,
+) -> dict[str, object]:
+    """A Deployment or DaemonSet of servers labelled `app: name`.
+
+    `spec` adds to the workload's ("replicas", ..), `pod` to its pods' ("topologySpreadConstraints", ..).
+    """
     labels = {"app": name}
     return {
         "apiVersion": "apps/v1",
@@ -28,7 +37,7 @@ def render_workload(kind: str, name: str, image: str, spec: Mapping[str, object]
         "metadata": {"name": name},
         "spec": {
             "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": _pod(image)},
+            "template": {"metadata": {"labels": labels}, "spec": {**_pod(image), **(pod or {})}},
             **(spec or {}),
         },
     }
