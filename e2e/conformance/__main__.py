@@ -63,7 +63,7 @@ def run(name: str, kubeconfig: Path | None, workers: int | None, **flags: object
 @click.argument("results", nargs=-1, required=True, metavar="PROXY=REPORT..")
 @click.option("--page", type=click.Path(path_type=Path), default=_PAGE, show_default=True)
 def table(results: tuple[str, ...], page: Path) -> None:
-    """Write reports into the page's table. A proxy may be given again: its runs are merged."""
+    """Write reports into the page's table. A proxy may be given again: its parts, and its runs, are merged."""
     reports: dict[str, list[dict[str, report.Outcome]]] = {}
     for result in results:
         proxy, _, path = result.partition("=")
@@ -75,8 +75,9 @@ def table(results: tuple[str, ...], page: Path) -> None:
 
 @main.command("all")
 @_PROCS
+@click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="Of closeby, in a row.")
 @click.pass_context
-def run_all(context: click.Context, procs: int) -> None:
+def run_all(context: click.Context, procs: int, runs: int) -> None:
     """Every part with kube-proxy, then with closeby, each on a cluster of its own, and the page's table."""
     console = Console(stderr=True)
     results = []
@@ -86,10 +87,12 @@ def run_all(context: click.Context, procs: int) -> None:
             for part in PARTS.values():
                 ask = Ask(f"conformance-{part.name}", part.workers, proxy)
                 bring_up(ask, console)
-                output = (_RESULTS / proxy / part.name).absolute()
-                run_suite(binaries, _prepare(ask.name, binaries, console), part, procs, output)
+                target = _prepare(ask.name, binaries, console)
+                for number in range(1, 1 + (runs if proxy is Proxy.CLOSEBY else 1)):
+                    output = (_RESULTS / proxy / f"{part.name}-{number}").absolute()
+                    run_suite(binaries, target, part, procs, output)
+                    results.append(f"{proxy}={output / REPORT}")
                 bring_down(ask.name, console)
-                results.append(f"{proxy}={output / REPORT}")
     context.invoke(table, results=tuple(results), page=_PAGE)
 
 

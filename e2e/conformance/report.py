@@ -22,11 +22,13 @@ class State(StrEnum):
 
 
 class Outcome(NamedTuple):
-    """Of one spec in one run."""
+    """Of one spec, in one run or in several."""
 
     state: State
-    took_s: float
+    took_s: float  # of several runs, the mean
     message: str  # the first line of why it failed or skipped itself
+    runs: int = 1
+    failed: int = 0  # of these
 
 
 class _Failure(msgspec.Struct, frozen=True, rename="pascal"):
@@ -56,18 +58,35 @@ def decode_report(report: bytes) -> dict[str, Outcome]:
                 continue
             state = State(spec.state) if spec.state in {"passed", "skipped"} else State.FAILED
             name = " ".join([*(spec.container_hierarchy_texts or ()), spec.leaf_node_text])
-            outcomes[name] = Outcome(state, spec.run_time / 1e9, message)
+            outcomes[name] = Outcome(state, spec.run_time / 1e9, message, 1, int(state is State.FAILED))
     return outcomes
 
 
 def merge(reports: Iterable[Mapping[str, Outcome]]) -> dict[str, Outcome]:
-    """One proxy's runs in one. A spec that was skipped in one run and ran in another counts as it ran."""
+    """One proxy's runs in one. A spec that was skipped in one and ran in another counts as it ran.
+
+    One that ran more than once has passed if it always did.
+    """
     merged: dict[str, Outcome] = {}
     for report in reports:
         for name, outcome in report.items():
-            if name not in merged or merged[name].state is State.SKIPPED:
+            seen = merged.get(name)
+            if seen is None or seen.state is State.SKIPPED:
                 merged[name] = outcome
+            elif outcome.state is not State.SKIPPED:
+                merged[name] = _both(seen, outcome)
     return merged
+
+
+def _both(seen: Outcome, more: Outcome) -> Outcome:
+    runs = seen.runs + more.runs
+    return Outcome(
+        State.FAILED if State.FAILED in {seen.state, more.state} else State.PASSED,
+        (seen.took_s * seen.runs + more.took_s * more.runs) / runs,
+        seen.message or more.message,
+        runs,
+        seen.failed + more.failed,
+    )
 
 
 def render_table(runs: Mapping[str, Mapping[str, Outcome]], machine: str) -> str:
@@ -90,7 +109,7 @@ def put_table(page: str, table: str) -> str:
 
 
 def _summary(runs: Mapping[str, Mapping[str, Outcome]]) -> list[str]:
-    lines = ["| proxy | passed | failed | skipped themselves | seconds in specs |", "|---|---:|---:|---:|---:|"]
+    lines = ["| proxy | passed | failed | skipped themselves | seconds in specs, a run |", "|---|---:|---:|---:|---:|"]
     for proxy, run in runs.items():
         counts = [sum(outcome.state is state for outcome in run.values()) for state in State]
         took_s = sum(outcome.took_s for outcome in run.values())
@@ -101,7 +120,9 @@ def _summary(runs: Mapping[str, Mapping[str, Outcome]]) -> list[str]:
 def _cell(outcome: Outcome | None) -> str:
     if outcome is None:
         return "-"
-    shown = {State.PASSED: f"{outcome.took_s:.0f} s", State.FAILED: "**failed**", State.SKIPPED: "skipped"}
+    times = f" x{outcome.runs}" if outcome.runs > 1 else ""
+    failed = f"**failed**{f' {outcome.failed} of {outcome.runs}' if outcome.runs > 1 else ''}"
+    shown = {State.PASSED: f"{outcome.took_s:.0f} s{times}", State.FAILED: failed, State.SKIPPED: "skipped"}
     return shown[outcome.state]
 
 

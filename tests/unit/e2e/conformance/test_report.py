@@ -3,7 +3,7 @@ import json
 from e2e.conformance.report import BEGIN, END, Outcome, State, decode_report, merge, put_table, render_table
 
 PASSED = Outcome(State.PASSED, 12.4, "")
-FAILED = Outcome(State.FAILED, 130.0, "no reply | at all")
+FAILED = Outcome(State.FAILED, 130.0, "no reply | at all", 1, 1)
 SKIPPED = Outcome(State.SKIPPED, 0.1, "needs 3 zones")
 
 
@@ -27,8 +27,8 @@ def test_specs_are_read_with_their_outcome() -> None:
     ]
     assert decode_report(json.dumps([{"SpecReports": specs}]).encode()) == {
         "[sig-network] Services should serve": Outcome(State.PASSED, 1.5, ""),
-        "[sig-network] Services should refuse": Outcome(State.FAILED, 1.5, "timed out"),
-        "[sig-network] Services should panic": Outcome(State.FAILED, 1.5, "nil"),
+        "[sig-network] Services should refuse": Outcome(State.FAILED, 1.5, "timed out", 1, 1),
+        "[sig-network] Services should panic": Outcome(State.FAILED, 1.5, "nil", 1, 1),
         "[sig-network] Services should balance": Outcome(State.SKIPPED, 1.5, "needs a cloud"),
     }
 
@@ -40,6 +40,16 @@ def test_what_was_not_chosen_is_no_outcome() -> None:
 
 def test_a_spec_that_ran_counts_over_one_that_skipped_itself() -> None:
     assert merge([{"a": SKIPPED, "b": PASSED}, {"a": PASSED, "b": SKIPPED}]) == {"a": PASSED, "b": PASSED}
+
+
+def test_a_spec_that_ran_more_than_once_passed_if_it_always_did() -> None:
+    always = merge([{"a": PASSED}, {"a": PASSED._replace(took_s=14.4)}, {"a": SKIPPED}])
+    assert always == {"a": Outcome(State.PASSED, 13.4, "", 2, 0)}
+    once = merge([{"a": PASSED}, {"a": FAILED}, {"a": PASSED}])["a"]
+    assert (once.state, once.message, once.runs, once.failed) == (State.FAILED, "no reply | at all", 3, 1)
+    table = render_table({"closeby": always}, "a machine") + render_table({"closeby": {"b": once}}, "a machine")
+    assert "| a | 13 s x2 |  |" in table
+    assert "| b | **failed** 1 of 3 | no reply" in table
 
 
 def test_the_table_has_a_column_a_proxy_and_remarks_where_one_did_not_pass() -> None:
