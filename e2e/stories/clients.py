@@ -77,7 +77,8 @@ class PodClients:
         sandbox = self._cluster.on(node, "crictl", "pods", "--quiet", "--state=Ready", f"--name=^{name}$").split()[0]
         inspected = json.loads(self._cluster.on(node, "crictl", "inspectp", sandbox))
         spaces = inspected["info"]["runtimeSpec"]["linux"]["namespaces"]
-        inside = next(space["path"] for space in spaces if space["type"] == "network")
+        named = next(space["path"] for space in spaces if space["type"] == "network")
+        inside = self._cluster.on(node, "readlink", "--canonicalize", named).strip()  # /var/run would lead to ours
         init = self._cluster.docker.run("docker", "inspect", "--format={{.State.Pid}}", node).strip()
         netns = f"{self._prefix}{name}"
         (_FOLDER / netns).touch()
