@@ -12,6 +12,7 @@ from e2e.controlplane.waiting import wait_for
 from e2e.listener import NAMESPACE, WEB, Listener, RecordingServer, StartSource, is_connected, set_port
 from endpointslice.snapshot import EMPTY
 from endpointslice.types import Kind, NodeName, PodName, ServiceName
+from proxy.sources.sink import EventSink
 from proxy.sources.watch import KindWatch, Patience, Resource
 
 pytestmark = pytest.mark.e2e
@@ -80,7 +81,7 @@ def test_a_list_of_several_pages_is_whole(control_plane: ControlPlane, source_ap
     slices = Resource(
         Kind.ENDPOINT_SLICE, "/apis/discovery.k8s.io/v1/endpointslices", label_selector="paged", page_limit=5
     )
-    watch = KindWatch(server, slices, listener)
+    watch = KindWatch(server, slices, EventSink(Kind.ENDPOINT_SLICE, listener))
     watch.start()
     wait_for(lambda: watch.status.connected, "slices are listed")
     watch.stop()
@@ -109,7 +110,7 @@ def test_bookmarks_move_the_version_while_nothing_of_ours_changes(control_plane:
     server = RecordingServer(control_plane.admin_kubeconfig)
     listener = Listener()
     nothing = Resource(Kind.SERVICE, "/api/v1/services", label_selector="no-such-label")
-    watch = KindWatch(server, nothing, listener, Patience(watch_s=(6, 6)))
+    watch = KindWatch(server, nothing, EventSink(Kind.SERVICE, listener), Patience(watch_s=(6, 6)))
     watch.start()
     wait_for(lambda: watch.status.connected, "Services are watched")
     set_port(source_api, 84)

@@ -15,7 +15,6 @@ from proxy.planner.settings import PRIMARY, Settings
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _MAX_PORT = 65535
-_MAX_INTERFACE_NAME = 16  # IFNAMSIZ, with the zero at its end
 
 
 class ConfigError(Exception):
@@ -116,11 +115,6 @@ def _parse_network(flag: str, text: str) -> CIDR:
 def default_hostname(override: str) -> NodeName:
     """The node's name: the override as given, or the host's own name in lower case, as kube-proxy has it."""
     return NodeName((override or socket.gethostname()).strip().lower())
-
-
-def is_interface_name(text: str) -> bool:
-    """Whether Linux could call an interface so (dev_valid_name), or begin a name so."""
-    return 0 < len(text.encode()) < _MAX_INTERFACE_NAME and not any(c.isspace() or c in "/:*" for c in text)
 
 
 def check_sources(manifests: Path | None, kubeconfig: Path | None, *, name: str = "--kubeconfig") -> None:

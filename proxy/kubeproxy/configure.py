@@ -12,13 +12,13 @@ from proxy.config import (
     Config,
     ConfigError,
     default_hostname,
-    is_interface_name,
     parse_bind_address,
     parse_cluster_cidrs,
     parse_duration,
     parse_node_port_addresses,
 )
 from proxy.conntrack.settings import ConntrackSettings
+from proxy.interfaces import is_interface_name
 from proxy.kubeproxy.defaults import HEALTHZ_PORT, METRICS_PORT, fill_defaults
 from proxy.kubeproxy.fields import EXTERNAL_IPS_GATE, FIELDS
 from proxy.kubeproxy.types import IPVS, Conntrack, IPTables, KubeProxyConfiguration, NFTables

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from endpointslice.types import Kind, NodeName, PodName
 from proxy.sources import KindStatus, Post
 from proxy.sources.pods import PodLookup
+from proxy.sources.sink import EventSink
 from proxy.sources.transport import ApiServer
 from proxy.sources.watch import PATIENT, KindWatch, Patience, Resource, Reunion
 
@@ -39,21 +40,22 @@ class ApiServerSource:
     def __init__(self, api: ApiServer, node: NodeName, patience: Patience = PATIENT) -> None:
         self._api = api
         self._patience = patience
-        self._resources = list_resources(node)
+        self._resources = {Kind(resource.kind): resource for resource in list_resources(node)}
         self._watches: Mapping[Kind, KindWatch] = {}
         self._pods: PodLookup | None = None
 
     @property
     def kinds(self) -> frozenset[Kind]:
         """All but Pod: pods are asked for one by one."""
-        return frozenset(resource.kind for resource in self._resources)
+        return frozenset(self._resources)
 
     def start(self, post: Post) -> None:
         """Start one thread a kind, and one for pods."""
         self._pods = PodLookup(self._api, post, self._patience)
         reunion = Reunion()
         self._watches = {
-            resource.kind: KindWatch(self._api, resource, post, self._patience, reunion) for resource in self._resources
+            kind: KindWatch(self._api, resource, EventSink(kind, post), self._patience, reunion)
+            for kind, resource in self._resources.items()
         }
         for watch in self._watches.values():
             watch.start()

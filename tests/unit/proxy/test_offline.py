@@ -16,7 +16,7 @@ from tests.builders import object_json, service_json, slice_json
 from tests.unit.proxy.sources.api_double import Answer, ApiDouble, Request, answer_json, answer_list, answer_status
 
 NODE = NodeName("n1")
-PATHS = {resource.path: resource.kind for resource in list_resources(NODE)}
+PATHS = {resource.path: Kind(resource.kind) for resource in list_resources(NODE)}
 POD_PATH = "/api/v1/namespaces/default/pods/agent-abcde"
 
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from endpointslice.types import Kind
 from proxy.sources.credentials import load_kubeconfig
+from proxy.sources.sink import EventSink
 from proxy.sources.transport import ApiServer
 from proxy.sources.watch import KindWatch, Patience, Resource, Reunion
 from tests.unit.proxy.sources.api_double import PATIENCE_S, ApiDouble, Posted, answer_status
@@ -40,7 +42,13 @@ def start_watch(double: ApiDouble, posted: Posted, tmp_path: Path) -> Iterator[S
         delay: Callable[[int], float] = lambda _: 0.01,
         reunion: Reunion | None = None,
     ) -> KindWatch:
-        watch = KindWatch(api, resource, posted, Patience(silence_s, delay=delay, refusal_s=_REFUSAL_S), reunion)
+        watch = KindWatch(
+            api,
+            resource,
+            EventSink(Kind(resource.kind), posted),
+            Patience(silence_s, delay=delay, refusal_s=_REFUSAL_S),
+            reunion,
+        )
         watch.start()
         started.append(watch)
         return watch

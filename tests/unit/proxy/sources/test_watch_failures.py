@@ -8,6 +8,7 @@ from structlog.testing import capture_logs
 
 from endpointslice.types import Kind
 from proxy.sources.credentials import load_kubeconfig
+from proxy.sources.sink import EventSink
 from proxy.sources.transport import ApiServer
 from proxy.sources.watch import PATIENT, KindWatch, Patience, Reunion
 from tests.unit.proxy.sources.api_double import (
@@ -154,7 +155,10 @@ def test_a_server_that_was_never_reached_is_told_with_advice_and_only_once(doubl
     double.close()
     api = ApiServer(lambda: load_kubeconfig(kubeconfig), "name another")
     patience = Patience(delay=lambda _: 0.01)
-    watches = [KindWatch(api, SERVICES._replace(kind=kind), lambda _: None, patience) for kind in (Kind.NODE, Kind.POD)]
+    watches = [
+        KindWatch(api, SERVICES._replace(kind=kind), EventSink(kind, lambda _: None), patience)
+        for kind in (Kind.NODE, Kind.POD)
+    ]
 
     with capture_logs() as logs:
         for watch in watches:
