@@ -25,7 +25,8 @@ from tests.unit.deploy.monitoring import list_metrics
 
 pytestmark = pytest.mark.e2e
 
-FOLDERS = [DEPLOY / "base", DEPLOY / "cleanup", *(DEPLOY / "overlays" / name for name in OVERLAYS)]
+_EXAMPLES = sorted(path.parent for path in (DEPLOY / "examples").glob("*/kustomization.yaml"))
+FOLDERS = [DEPLOY / "base", DEPLOY / "cleanup", *(DEPLOY / "overlays" / name for name in OVERLAYS), *_EXAMPLES]
 
 
 @pytest.fixture(scope="session")
