@@ -4,7 +4,7 @@ READY := .venv/.ready
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image demo test lint unit netns soak fuzz e2e bench differential kind kind-down conformance stories base docs clean
+.PHONY: help setup image demo test test-kind lint unit netns soak fuzz e2e bench differential kind kind-down conformance stories base docs clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -22,7 +22,13 @@ test: $(READY) lint ## Lint, then unit, netns and e2e tests
 	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.deploy.helm_build || echo "no helm could be built: the chart's tests are skipped"
 	@$(PYTHON) -m tests.netns.newer_nft || echo "no newer nft could be fetched: the tests that need it are skipped"
-	@$(PYTHON) -m pytest tests e2e
+	@echo "the tests on a real cluster are left out: make test-kind"
+	@$(PYTHON) -m pytest -m "not kind" tests e2e
+
+test-kind: $(READY) ## Tests on a real cluster whose only service proxy is closeby, a subset of Kubernetes' own among them
+	@.ci/setup kind
+	@$(PYTHON) -m e2e.binaries.build --all
+	@$(PYTHON) -m pytest -m kind -o faulthandler_timeout=0 e2e
 
 lint: $(READY) ## ruff, mypy --strict, import-linter, codespell
 	@$(PYTHON) -m ruff check .
@@ -48,7 +54,7 @@ e2e: $(READY) ## Tests against a real API server
 	@.ci/setup e2e
 	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.deploy.helm_build || echo "no helm could be built: the chart's tests are skipped"
-	@$(PYTHON) -m pytest e2e
+	@$(PYTHON) -m pytest -m "not kind" e2e
 
 bench: $(READY) ## closeby and kube-proxy side by side (SCALE=1000x5 picks one)
 	@.ci/setup e2e

@@ -1,7 +1,9 @@
 """What every story shares: the binary of Kubernetes, one running control plane, and one whole cluster."""
 
 import itertools
-from collections.abc import Generator, Iterator
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,10 @@ from e2e.controlplane.api import Api
 from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.objects import add_namespace
 from e2e.controlplane.settings import Settings
+from e2e.kind.cluster import Cluster as KindCluster
+from e2e.kind.config import Proxy
+from e2e.kind.daemon import folder, list_leftovers
+from e2e.kind.life import Ask, bring_down, bring_up, find_cluster, list_running
 from e2e.listener import NAMESPACE, Listener, StartSource
 from endpointslice.types import NodeName
 from proxy.sources import Source
@@ -24,11 +30,17 @@ from proxy.sources.watch import PATIENT, Patience
 
 
 @pytest.fixture(scope="session")
-def kube_binary(pytestconfig: pytest.Config) -> Path:
-    """The binary, built first if need be (minutes; progress goes past pytest's capture)."""
+def uncaptured(pytestconfig: pytest.Config) -> Callable[[], AbstractContextManager[None]]:
+    """Makes a block whose output goes past pytest's capture: the progress of what takes minutes."""
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     assert capture is not None
-    with capture.global_and_fixture_disabled():
+    return capture.global_and_fixture_disabled  # type: ignore[no-any-return]  # a plugin by its name has no type
+
+
+@pytest.fixture(scope="session")
+def kube_binary(uncaptured: Callable[[], AbstractContextManager[None]]) -> Path:
+    """The binary, built first if need be."""
+    with uncaptured():
         try:
             return build("kube", Console(stderr=True))
         except BuildError as error:
@@ -68,6 +80,39 @@ def space(cluster: Cluster) -> Iterator[Space]:
     made.close()
 
 
+@pytest.fixture(scope="session")
+def kind_cluster(
+    request: pytest.FixtureRequest, uncaptured: Callable[[], AbstractContextManager[None]]
+) -> Iterator[KindCluster]:
+    """A real cluster whose only service proxy is closeby, from deploy/, shared by all tests marked `kind`.
+
+    With CLOSEBY_CLUSTER=NAME it is that one, which runs already and stays. After a failure its logs are in a folder.
+    """
+    console = Console(stderr=True)
+    given = os.environ.get("CLOSEBY_CLUSTER")
+    if given:
+        yield find_cluster(given, console)
+        return
+    logs = folder() / "logs" / _KIND_NAME
+    with uncaptured():
+        if _KIND_NAME in [cluster.name for cluster in list_running(console)]:
+            bring_down(_KIND_NAME, console)  # of a run that crashed
+        try:
+            made = bring_up(Ask(_KIND_NAME, _KIND_WORKERS, Proxy.CLOSEBY), console)
+        except BaseException:
+            bring_down(_KIND_NAME, console)
+            raise
+    yield made
+    with uncaptured():
+        if request.session.testsfailed:
+            made.write_logs(logs)
+            console.print(f"logs of all components: {logs}", soft_wrap=True)
+        bring_down(_KIND_NAME, console)
+        others = list_running(console)
+    assert _KIND_NAME not in [cluster.name for cluster in others]
+    assert others or not made.docker.netns or list_leftovers() == []
+
+
 @pytest.fixture(scope="module")
 def source_api(control_plane: ControlPlane) -> Api:
     """The shared control plane's, with a namespace for the tests of sources."""
@@ -103,3 +148,5 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 _STORIES = itertools.count(1)
+_KIND_NAME = "tests"
+_KIND_WORKERS = 2

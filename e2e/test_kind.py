@@ -1,61 +1,63 @@
-"""A real cluster comes up, its Services work from pods on every node, and nothing of it is left."""
+"""On a real cluster whose only service proxy is closeby, Services work from pods on every node."""
+
+import ipaddress
+from collections.abc import Iterator
 
 import pytest
-from rich.console import Console
 
 from e2e.controlplane.waiting import wait_for
 from e2e.kind.cluster import Cluster
-from e2e.kind.config import Proxy
-from e2e.kind.daemon import list_leftovers
 from e2e.kind.docker import CommandError
-from e2e.kind.life import Ask, bring_down, bring_up, is_prepared, list_running
 
-NAME = "story"
-WORKERS = (f"{NAME}-worker", f"{NAME}-worker2")
+pytestmark = [pytest.mark.kind, pytest.mark.timeout(600, func_only=True)]
+
 ANSWER_S = 120.0
 ASKED = "kubernetes.default.svc.cluster.local"
+IMAGE = "{.spec.template.spec.containers[0].image}"
+PYTHON = ("/usr/bin/python3.11", "-I", "-c")
+# Asks DNS by its ClusterIP, then connects to the ClusterIP that it was told.
+CALL = f"import socket; print(socket.create_connection(({ASKED!r}, 443), 5).getpeername()[0])"
 
 
-@pytest.mark.kind
-@pytest.mark.timeout(1800)
-def test_services_work_on_a_real_cluster_and_nothing_of_it_is_left() -> None:
-    if not is_prepared():
-        pytest.skip("no node image yet: `make kind` makes one, once")
-    console = Console(stderr=True)
-    try:
-        cluster = bring_up(Ask(NAME, len(WORKERS), Proxy.KUBE_PROXY), console)
-        nodes = cluster.nodes()
-        assert [node.name for node in nodes] == [cluster.control_plane, *WORKERS]
-        assert all(node.ready and len(node.pod_cidrs) == 2 for node in nodes)
-        for worker in WORKERS:
-            await_dns(cluster, start_pod(cluster, worker))
-    finally:
-        bring_down(NAME, console)
-    running = [left.name for left in list_running(console)]
-    assert NAME not in running
-    if not running:
-        assert list_leftovers() == []
+@pytest.fixture
+def pods(kind_cluster: Cluster) -> Iterator[list[str]]:
+    """A running pod on each node, of closeby's image, which has a Python."""
+    image = kind_cluster.kubectl("-n", "kube-system", "get", "daemonset", "closeby", "-o", f"jsonpath={IMAGE}")
+    names = [f"tools-{node.name}" for node in kind_cluster.nodes()]
+    for node, name in zip(kind_cluster.nodes(), names, strict=True):
+        spec = f'{{"spec": {{"nodeName": "{node.name}", "terminationGracePeriodSeconds": 0}}}}'
+        flags = (f"--image={image}", "--image-pull-policy=Never", f"--overrides={spec}", "--command")
+        kind_cluster.kubectl("run", name, *flags, "--", *PYTHON, "import signal; signal.pause()")
+    yield names
+    kind_cluster.kubectl("delete", "pod", "--wait=false", *names)
 
 
-def await_dns(cluster: Cluster, pod: str) -> None:
-    """Returns once the cluster's DNS, by its ClusterIP, tells the pod the API's."""
-    dns = cluster.kubectl("-n", "kube-system", "get", "service", "kube-dns", "-o", "jsonpath={.spec.clusterIP}")
-    api = cluster.kubectl("get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}")
-
-    def ask() -> bool:
-        try:
-            return cluster.kubectl("exec", pod, "--", "dig", "+short", f"@{dns}", ASKED).strip() == api
-        except CommandError:
-            return False
-
-    wait_for(ask, f"{pod} is told {api} by {dns}", timeout_s=ANSWER_S)
+def test_every_node_is_ready_with_a_range_for_pods_of_each_family(kind_cluster: Cluster) -> None:
+    nodes = kind_cluster.nodes()
+    assert kind_cluster.control_plane in [node.name for node in nodes]
+    assert len(nodes) > 1
+    for node in nodes:
+        assert node.ready
+        assert {ipaddress.ip_network(cidr).version for cidr in node.pod_cidrs} == {4, 6}
 
 
-def start_pod(cluster: Cluster, node: str) -> str:
-    """A pod of tools on the node: the image of kube-proxy, which every node has."""
-    tag = cluster.kubectl("-n", "kube-system", "get", "daemonset", "kube-proxy", "-o", "jsonpath={..image}")
-    name = f"tools-{node}"
-    overrides = f'{{"spec": {{"nodeName": "{node}"}}}}'
-    cluster.kubectl("run", name, f"--image={tag}", f"--overrides={overrides}", "--command", "--", "sleep", "infinity")
-    cluster.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=120s")
-    return name
+def test_closeby_is_the_only_service_proxy(kind_cluster: Cluster) -> None:
+    listed = kind_cluster.kubectl("-n", "kube-system", "get", "daemonsets", "-o", "name").split()
+    assert "daemonset.apps/closeby" in listed
+    assert "daemonset.apps/kube-proxy" not in listed
+
+
+def test_a_pod_on_each_node_reaches_the_dns_and_the_api_by_their_cluster_ips(
+    kind_cluster: Cluster, pods: list[str]
+) -> None:
+    api = kind_cluster.kubectl("get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}")
+    for pod in pods:
+        kind_cluster.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", f"--timeout={ANSWER_S:.0f}s")
+
+        def ask(pod: str = pod) -> bool:
+            try:
+                return kind_cluster.kubectl("exec", pod, "--", *PYTHON, CALL).strip() == api
+            except CommandError:
+                return False
+
+        wait_for(ask, f"{pod} is told {api}, and reaches it", timeout_s=ANSWER_S)

@@ -52,11 +52,6 @@ def build(name: str, console: Console) -> Path:
     return binary
 
 
-def is_built(name: str) -> bool:
-    """Whether `build` would have nothing to do."""
-    return _path_of(TARGETS[name], find_go()).exists()
-
-
 def cache_folder() -> Path:
     """`$CLOSEBY_CACHE`, or `~/.cache/closeby`."""
     return Path(os.environ.get("CLOSEBY_CACHE") or Path.home() / ".cache" / "closeby")
@@ -179,11 +174,12 @@ def _clock(started: float) -> str:
 
 @click.command()
 @click.argument("targets", nargs=-1, type=click.Choice(sorted(TARGETS)))
-def main(targets: Iterable[str]) -> None:
+@click.option("--all", "every", is_flag=True, help="All of them: what a real cluster and its specs take.")
+def main(targets: Iterable[str], *, every: bool) -> None:
     """Build the targets (default: kube) and print their paths; 1 with plain words if one can't be built."""
     console = Console(stderr=True)
     try:
-        for name in targets or ("kube",):
+        for name in TARGETS if every else targets or ("kube",):
             print(build(name, console))
     except BuildError as error:
         console.print(f"error: {error}", highlight=False, markup=False, soft_wrap=True)

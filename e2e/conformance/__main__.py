@@ -8,15 +8,14 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from e2e.binaries.build import build, version_of
-from e2e.conformance import images, report
-from e2e.conformance.chosen import PARTS, Part
-from e2e.conformance.suite import REPORT, Binaries, Target, run_suite
+from e2e.binaries.build import version_of
+from e2e.conformance import report
+from e2e.conformance.chosen import PARTS, WHOLE, Part
+from e2e.conformance.prepare import build_binaries, prepare
+from e2e.conformance.suite import REPORT, Target, run_suite
 from e2e.kind.config import Proxy
-from e2e.kind.daemon import folder
 from e2e.kind.errors import plain_errors
 from e2e.kind.life import Ask, bring_down, bring_up, find_cluster
-from e2e.kind.steps import steps_on
 
 _PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 _RESULTS = Path(".cache") / "conformance"
@@ -46,12 +45,12 @@ def run(name: str, kubeconfig: Path | None, workers: int | None, **flags: object
     """Run a part of the suite on a cluster that runs; exit code 1 if a spec fails."""
     console = Console(stderr=True)
     with plain_errors("conformance", console):
-        binaries = _build(console)
+        binaries = build_binaries(console)
         part = _part(str(flags["part"]), flags["focus"], flags["skip"])
         if kubeconfig is not None:
             target = Target(kubeconfig, workers or part.workers)
         else:
-            target = _prepare(name, binaries, console)
+            target = prepare(find_cluster(name, console), binaries, console)
         output = flags["output"] or _RESULTS / name / part.name
         assert isinstance(output, Path)
         code = run_suite(binaries, target, part, int(str(flags["procs"])), output.absolute())
@@ -78,16 +77,15 @@ def table(results: tuple[str, ...], page: Path) -> None:
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="Of closeby, in a row.")
 @click.pass_context
 def run_all(context: click.Context, procs: int, runs: int) -> None:
-    """Every part with kube-proxy, then with closeby, each on a cluster of its own, and the page's table."""
+    """Both whole parts with kube-proxy, then with closeby, each on a cluster of its own, and the page's table."""
     console = Console(stderr=True)
     results = []
     with plain_errors("conformance", console):
-        binaries = _build(console)
+        binaries = build_binaries(console)
         for proxy in (Proxy.KUBE_PROXY, Proxy.CLOSEBY):
-            for part in PARTS.values():
+            for part in WHOLE:
                 ask = Ask(f"conformance-{part.name}", part.workers, proxy)
-                bring_up(ask, console)
-                target = _prepare(ask.name, binaries, console)
+                target = prepare(bring_up(ask, console), binaries, console)
                 for number in range(1, 1 + (runs if proxy is Proxy.CLOSEBY else 1)):
                     output = (_RESULTS / proxy / f"{part.name}-{number}").absolute()
                     run_suite(binaries, target, part, procs, output)
@@ -96,25 +94,9 @@ def run_all(context: click.Context, procs: int, runs: int) -> None:
     context.invoke(table, results=tuple(results), page=_PAGE)
 
 
-def _build(console: Console) -> Binaries:
-    return Binaries(build("network.test", console), build("ginkgo", console), build("kube", console))
-
-
 def _part(name: str, focus: object, skip: object) -> Part:
     part = PARTS[name]
     return part._replace(focus=str(focus or part.focus), skip=str(part.skip if skip is None else skip))
-
-
-def _prepare(name: str, binaries: Binaries, console: Console) -> Target:
-    """The cluster of that name, with the suite's images on its nodes."""
-    cluster = find_cluster(name, console)
-    programs = images.Programs(*(build(name, console) for name in ("agnhost", "coredns", "regression-issue-74839")))
-    steps = steps_on(console)
-    archive = images.make_archive(binaries.suite, programs, folder() / "images", steps)
-    with steps("import of the suite's images"):
-        cluster.load(archive)
-    workers = sum(node.name != cluster.control_plane for node in cluster.nodes())
-    return Target(cluster.kubeconfig, workers, tuple(cluster.docker.inside([])))
 
 
 def _tell(path: Path, console: Console) -> None:

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from e2e.binaries.build import is_built, version_of
+from e2e.binaries.build import version_of
 from e2e.kind.cluster import Cluster, list_clusters
 from e2e.kind.config import Proxy, Wanted
 from e2e.kind.daemon import DockerdError, find_docker, folder, start_docker, stop_docker
 from e2e.kind.docker import CommandError, Docker
 from e2e.kind.host import look_at_host
-from e2e.kind.images.debian import DebianError, are_made
+from e2e.kind.images.debian import DebianError
 from e2e.kind.images.node import Programs, build_programs, make_node_image
 from e2e.kind.install import install_closeby
 from e2e.kind.steps import Steps, steps_on
@@ -79,11 +79,6 @@ def bring_down(name: str | None, console: Console) -> None:
     if docker.netns and not set(running) - ({name} if name else set(running)):
         with steps_on(console)("dockerd ends"):
             stop_docker()
-
-
-def is_prepared() -> bool:
-    """Whether `up` has all that takes long to make: every program, and Debian's root file systems."""
-    return all(is_built(name) for name in Programs._fields) and are_made(folder() / "images")
 
 
 def find_cluster(name: str, console: Console) -> Cluster:

@@ -52,7 +52,7 @@ def make_roots(cache: Path, steps: Steps) -> Roots:
     """Both root file systems, made if the cache has none; a minute and 600 MB for a moment. DebianError."""
     folder = _folder(cache)
     toolbox, named, node = folder / "toolbox.tar.gz", folder / "toolbox.diff-id", folder / _NODE_TAR
-    if not are_made(cache):
+    if not node.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             root, partial = Path(scratch) / "root", Path(scratch) / "node.tar"
@@ -66,11 +66,6 @@ def make_roots(cache: Path, steps: Steps) -> Roots:
                 _run(["tar", *_tar_flags(root), "-cf", str(partial), "."])
             partial.replace(node)
     return Roots(Layer(toolbox, named.read_text()), node)
-
-
-def are_made(cache: Path) -> bool:
-    """Whether `make_roots` would have nothing to do."""
-    return (_folder(cache) / _NODE_TAR).exists()
 
 
 def _folder(cache: Path) -> Path:

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from e2e.conformance.chosen import NODES, ZONES, Part, find_reason
+from e2e.conformance.chosen import CHOSEN, CHOSEN_SPECS, NODES, ZONES, Part, find_reason
 
 ENDPOINT = "[sig-network] Services should serve a basic endpoint from pods [Conformance]"
 UDP = "[sig-network] Networking Granular Checks: Services should update endpoints: udp [Slow]"
@@ -38,3 +38,17 @@ def test_a_part_chooses(part: Part, name: str, chosen: bool) -> None:  # noqa: F
 def test_a_reason_is_known_for_what_no_proxy_can_pass_here() -> None:
     assert find_reason("[sig-network] Services should create a basic SCTP service [Serial]")
     assert find_reason(ENDPOINT) is None
+
+
+def test_the_chosen_ones_are_found_by_their_whole_names_alone() -> None:
+    assert all(re.search(CHOSEN.focus, name) for name in CHOSEN_SPECS)
+    assert not re.search(CHOSEN.focus, f"{CHOSEN_SPECS[0]} and more")
+    assert len(set(CHOSEN_SPECS)) == len(CHOSEN_SPECS)
+
+
+def test_each_chosen_spec_is_one_of_a_whole_run() -> None:
+    assert not [
+        name
+        for name in CHOSEN_SPECS
+        if not any(re.search(part.focus, name) and not re.search(part.skip, name) for part in (NODES, ZONES))
+    ]
