@@ -83,10 +83,12 @@ class Cluster:
 
     def connect_pods(self) -> None:
         """Give every node its plugins' configuration and its routes; so too a node that has joined since."""
+        joined = self.docker.run(self._kind, "get", "nodes", f"--name={self.name}").split()
 
         def allotted() -> list[Node]:
-            nodes = self.nodes()
-            return nodes if all(len(node.pod_cidrs) == len(node.addresses) > 0 for node in nodes) else []
+            nodes = self.nodes()  # a kubelet may register itself only after kind has returned
+            whole = len(nodes) == len(joined) and all(len(n.pod_cidrs) == len(n.addresses) > 0 for n in nodes)
+            return nodes if whole else []
 
         nodes = wait_for(allotted, "every node has its pods' ranges", timeout_s=_ANSWER_S)
         for node in nodes:
