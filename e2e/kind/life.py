@@ -57,10 +57,10 @@ def bring_up(ask: Ask, console: Console) -> Cluster:
             with steps("Services work"):
                 cluster.await_services()
     except (CommandError, NetnsError, TimeoutError):
-        _keep_logs(cluster, ask.keep_logs or folder() / "logs" / ask.name, console)
+        keep_logs(cluster, ask.keep_logs or folder() / "logs" / ask.name, console)
         raise
     if ask.keep_logs:
-        _keep_logs(cluster, ask.keep_logs, console)
+        keep_logs(cluster, ask.keep_logs, console)
     return cluster
 
 
@@ -120,6 +120,7 @@ def _node_image(docker: Docker, programs: Programs, console: Console, steps: Ste
         raise DebianError(f"no node image could be built: {error}") from error
 
 
-def _keep_logs(cluster: Cluster, target: Path, console: Console) -> None:
+def keep_logs(cluster: Cluster, target: Path, console: Console) -> None:
+    """Write everything of a cluster into a folder, and say where it is."""
     cluster.write_logs(target)
     console.print(f"logs of all components: {target}", soft_wrap=True)

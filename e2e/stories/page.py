@@ -30,9 +30,9 @@ def render_run(day: date, version: str, cores: int) -> str:
     return f"{day:%Y-%m-%d}; {MACHINE.format(version=version, cores=cores)}."
 
 
-def render_rows(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table: the first column is text, the others figures; thousands get commas."""
-    lines = [f"| {' | '.join(head)} |", f"|---|{'---:|' * (len(head) - 1)}"]
+def render_rows(head: Sequence[str], rows: Iterable[Sequence[object]], words: int = 1) -> str:
+    """A Markdown table: the first columns are words, the others figures; thousands get commas."""
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * words}{'---:|' * (len(head) - words)}"]
     lines += [f"| {' | '.join(_cell(value) for value in row)} |" for row in rows]
     return "\n".join(lines)
 

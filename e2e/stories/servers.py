@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PORT = 8080
-_PROGRAMS = Path(__file__).parents[1] / "world"
-_MAP = "story-programs"
+_FOLDER = Path(__file__).parents[1] / "world"
+PROGRAMS = "story-programs"  # the ConfigMap
 _DRAIN_S = 5  # a server goes on answering while the proxies learn that it ends
 
 
 def render_programs() -> dict[str, object]:
     """The ConfigMap that servers run from."""
-    data = {"server.py": (_PROGRAMS / "server.py").read_text()}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _MAP}, "data": data}
+    data = {"server.py": (_FOLDER / "server.py").read_text()}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": PROGRAMS}, "data": data}
 
 
 def render_workload(
@@ -68,5 +68,5 @@ def _pod(image: str) -> dict[str, object]:
         "lifecycle": {"preStop": {"sleep": {"seconds": _DRAIN_S}}},
         "resources": {"requests": {"cpu": "1m"}},
     }
-    volumes = [{"name": "programs", "configMap": {"name": _MAP}}]
+    volumes = [{"name": "programs", "configMap": {"name": PROGRAMS}}]
     return {"terminationGracePeriodSeconds": _DRAIN_S + 1, "containers": [container], "volumes": volumes}
