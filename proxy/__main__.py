@@ -11,7 +11,16 @@ from proxy.kernel.change import KernelError
 from proxy.privilege import raise_net_admin
 from proxy.restart import RestartWanted
 
-_COMMANDS = ("run", "plan", "explain", "verify", "dump", "cleanup")  # modules of proxy.cli, each with its command
+_COMMANDS = (
+    "run",
+    "plan",
+    "explain",
+    "verify",
+    "dump",
+    "cleanup",
+    "controller",
+    "validate",
+)  # modules of proxy.cli, each with its command
 
 
 class _Commands(click.Group):

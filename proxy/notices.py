@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Notice(NamedTuple):
-    """One Event about a Node or a Service, with kube-proxy's reasons."""
+    """One Event about an object, with kube-proxy's or MetalLB's reasons."""
 
     reason: str  # "Starting", "FailedToStartServiceHealthcheck"
     action: str
@@ -14,6 +14,7 @@ class Notice(NamedTuple):
     name: str
     namespace: str = ""  # "" for a Node
     warning: bool = False
+    api_version: str = "v1"  # of the kind
 
 
 Tell = Callable[[Notice], None]  # returns at once and never fails: nobody waits for an Event

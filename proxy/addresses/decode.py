@@ -10,7 +10,7 @@ from endpointslice.metadata import Event, ObjectList, Status
 from proxy.addresses import wire
 from proxy.addresses.accept import Read
 from proxy.addresses.pools import check_advertisement, check_pool
-from proxy.addresses.services import convert_namespace, convert_node, convert_service
+from proxy.addresses.services import convert_namespace, convert_node, convert_service, find_condition
 from proxy.addresses.types import (
     Advertisement,
     Condition,
@@ -125,8 +125,7 @@ def convert_pool(pool: wire.Pool) -> PoolObject:
     if status is not None and status.available_ipv4 is not None:
         parts = (status.assigned_ipv4, status.assigned_ipv6, status.available_ipv4, status.available_ipv6)
         counts = PoolStatus(*(part or 0 for part in parts))
-    conditions = [one for one in (status.conditions if status else None) or () if one.type == USABLE]
-    usable = next((Condition(one.status, one.reason, one.message) for one in conditions), None)
+    usable = find_condition((status.conditions if status else None) or (), USABLE)
     return PoolObject(Read(checked, tuple(problems)), counts, usable)
 
 

@@ -38,7 +38,7 @@ def convert_service(service: wire.Service, name: str) -> Service:
         annotations={key: text for key, text in (metadata.annotations or {}).items() if key in _ANNOTATIONS},
         load_balancer_ip=spec.load_balancer_ip or "",
         held=_addresses(one.ip for one in ingress),
-        granted=_find_granted(status.conditions or ()),
+        granted=find_condition(status.conditions or (), GRANTED),
     )
 
 
@@ -65,8 +65,9 @@ def _backends(spec: wire.ServiceSpec) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((spec.selector or {}).items())) or "(no selector)"
 
 
-def _find_granted(conditions: Iterable[wire.Condition]) -> Condition | None:
+def find_condition(conditions: Iterable[wire.Condition], kind: str) -> Condition | None:
+    """The condition of a type, where the object has it."""
     for one in conditions:
-        if one.type == GRANTED:
-            return Condition(one.status, one.reason, one.message)
+        if one.type == kind:
+            return Condition(one.status, one.reason, one.message, one.last_transition_time or "")
     return None

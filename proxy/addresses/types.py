@@ -115,6 +115,7 @@ class Condition(msgspec.Struct, frozen=True):
     status: str  # "True" or "False"
     reason: str
     message: str = ""
+    since: str = ""  # lastTransitionTime as written; "": not written yet
 
 
 class Service(msgspec.Struct, frozen=True, gc=False):

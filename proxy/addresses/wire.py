@@ -66,6 +66,7 @@ class Condition(Wire, frozen=True):
     status: str = ""
     reason: str = ""
     message: str = ""
+    last_transition_time: str | None = None
 
 
 class PoolStatus(Wire, frozen=True):

@@ -30,22 +30,33 @@ _LASTING = range(400, 500)  # HTTP codes that another try won't change, but for 
 _TOO_MANY = 429
 
 
+class Limit(NamedTuple):
+    """How many Events in a row, and one every so many seconds after that."""
+
+    burst: int = BURST
+    refill_s: float = REFILL_S
+
+
+USUAL = Limit()
+
+
 class Budget(NamedTuple):
     """How many Events may be written now: a token bucket."""
 
     tokens: float = BURST
     at_s: float = 0.0
+    limit: Limit = USUAL
 
     def spend(self, now_s: float) -> "Budget | None":
         """What is left after one more Event; None: it must not be written."""
-        tokens = min(float(BURST), self.tokens + (now_s - self.at_s) / REFILL_S)
-        return Budget(tokens - 1, now_s) if tokens >= 1 else None
+        tokens = min(float(self.limit.burst), self.tokens + (now_s - self.at_s) / self.limit.refill_s)
+        return Budget(tokens - 1, now_s, self.limit) if tokens >= 1 else None
 
 
 def render_event(notice: Notice, node: NodeName, at: datetime) -> tuple[str, bytes]:
     """Path and body of an events.k8s.io/v1 Event; one about a Node goes into the namespace default, as kube-proxy's."""
     namespace = notice.namespace or "default"
-    about = {"apiVersion": "v1", "kind": notice.kind, "name": notice.name}
+    about = {"apiVersion": notice.api_version, "kind": notice.kind, "name": notice.name}
     if notice.namespace:
         about["namespace"] = notice.namespace
     if notice.kind == "Node":
@@ -69,13 +80,15 @@ def render_event(notice: Notice, node: NodeName, at: datetime) -> tuple[str, byt
 class EventRecorder:
     """Takes Notices from any thread, and writes them in its own from `start` to `stop` or the process's end."""
 
-    def __init__(self, api: ApiServer, node: NodeName, patience: Patience = PATIENT) -> None:
+    def __init__(self, api: ApiServer, node: NodeName, patience: Patience = PATIENT, limit: Limit = USUAL) -> None:
         self._api = api
         self._node = node
         self._patience = patience
-        self._waiting: queue.Queue[Notice | None] = queue.Queue(MAX_WAITING)  # None: wake up, and stop
+        self._waiting: queue.Queue[Notice | None] = queue.Queue(
+            max(MAX_WAITING, limit.burst)
+        )  # None: wake up, and stop
         self._stopping = threading.Event()
-        self._budget = Budget(at_s=time.monotonic())
+        self._budget = Budget(limit.burst, time.monotonic(), limit)
         self._refusal = ""  # that the log last told of
         self._thread = threading.Thread(target=self._run, name="events", daemon=True)
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 from urllib.parse import urlencode
 
 import msgspec
@@ -35,6 +35,14 @@ class ApiError(Exception):
         self.reason = reason[:MAX_REASON]
         self.silent = silent  # nothing came within the read time-out
         super().__init__(f"{status} {self.reason}" if status else self.reason)
+
+
+class Body(NamedTuple):
+    """What a request sends."""
+
+    method: str
+    content: bytes
+    content_type: str = "application/json"
 
 
 class _Status(msgspec.Struct, frozen=True):
@@ -73,7 +81,11 @@ class ApiServer:
 
     def create(self, path: str, body: bytes) -> None:
         """Send an object, as JSON, to where its kind is stored. Raises ApiError."""
-        _read_all(self._request(path, {}, _READ_TIMEOUT_S, body))
+        self.send(path, Body("POST", body))
+
+    def send(self, path: str, body: Body) -> bytes:
+        """The object as it is stored after a POST, PUT or PATCH. Raises ApiError."""
+        return _read_all(self._request(path, {}, _READ_TIMEOUT_S, body))
 
     def open_stream(self, path: str, query: Mapping[str, str], read_timeout_s: float) -> "Stream":
         """A watch that the server began with 200. Raises ApiError."""
@@ -84,14 +96,14 @@ class ApiServer:
         self._access.pool.clear()
 
     def _request(
-        self, path: str, query: Mapping[str, str], read_timeout_s: float, body: bytes | None = None
+        self, path: str, query: Mapping[str, str], read_timeout_s: float, body: Body | None = None
     ) -> urllib3.BaseHTTPResponse:
         access = self._access
         try:
             response = access.pool.request(
-                "GET" if body is None else "POST",
+                "GET" if body is None else body.method,
                 f"{access.host}{path}{'?' if query else ''}{urlencode(query)}",
-                body=body,
+                body=body.content if body else None,
                 headers=_headers(access, body),
                 timeout=urllib3.Timeout(connect=_CONNECT_TIMEOUT_S, read=read_timeout_s),
                 retries=False,
@@ -148,14 +160,14 @@ class Stream:
             self._response.shutdown()
 
 
-def _headers(access: Access, body: bytes | None) -> dict[str, str]:
+def _headers(access: Access, body: Body | None) -> dict[str, str]:
     """Of a request, with the token of this moment."""
     authorization = access.authorization()
     return {
         "Accept": "application/json",
         "User-Agent": "closeby",
         **({"Authorization": authorization} if authorization else {}),
-        **({"Content-Type": "application/json"} if body is not None else {}),
+        **({"Content-Type": body.content_type} if body is not None else {}),
     }
 
 

@@ -12,12 +12,12 @@ def test_the_help_names_every_command_and_shows_the_first_steps(run_closeby: Run
     code, out, _ = run_closeby("--help")
 
     assert code == 0
-    commands = ("run", "plan", "explain", "verify", "dump", "cleanup", "version")
+    commands = ("run", "plan", "explain", "verify", "dump", "cleanup", "controller", "validate", "version")
     assert all(f"\n  {command} " in out for command in commands)
     assert "closeby plan --node node-1 --manifests ./manifests" in out
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "explain", "verify", "dump"])
+@pytest.mark.parametrize("command", ["run", "plan", "explain", "verify", "dump", "controller", "validate"])
 def test_each_commands_help_has_examples(run_closeby: RunCloseby, command: str) -> None:
     code, out, _ = run_closeby(command, "-h")
 
@@ -59,6 +59,14 @@ def test_version(run_closeby: RunCloseby) -> None:
         pytest.param(["plan", "--dump", "/absent"], "--dump /absent: No such file", id="a dump that isn't there"),
         pytest.param(["explain", "web", "--manifests", "/"], '"web": write it as NAMESPACE/SERVICE', id="a bare name"),
         pytest.param(["explain", "a/b", "--from", "me"], '--from: "me" is not an IP address', id="a client by name"),
+        pytest.param(["controller", "--kubeconfig", "/absent"], "--kubeconfig: /absent does", id="the controller's"),
+        pytest.param(["controller", "--load-balancer-class", "a b"], '--load-balancer-class: "a b"', id="a class"),
+        pytest.param(["controller", "--namespace", "A"], '--namespace: "A" is no name', id="a namespace"),
+        pytest.param(["controller", "--lease-duration", "15"], '--lease-duration: "15" is not a', id="a lease's time"),
+        pytest.param(["controller", "--lease-duration", "1ms"], "--lease-duration: 1ms is shorter", id="a short lease"),
+        pytest.param(["controller", "--metrics-bind-address", "x"], "--metrics-bind-address: ", id="its metrics"),
+        pytest.param(["validate", "-f", "/absent"], "-f: /absent: No such file", id="a file to validate"),
+        pytest.param(["validate"], "Missing option '-f'", id="nothing to validate"),
         pytest.param(["explain"], "Missing argument 'NAMESPACE/SERVICE'", id="no Service"),
     ],
 )

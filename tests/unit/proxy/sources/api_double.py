@@ -22,7 +22,9 @@ class Request(NamedTuple):
     path: str
     query: dict[str, str]
     authorization: str
-    body: bytes | None = None  # of a POST
+    body: bytes | None = None
+    method: str = "GET"
+    content_type: str = ""  # of the body
 
     @property
     def is_watch(self) -> bool:
@@ -95,7 +97,14 @@ class ApiDouble:
                 parts = urlsplit(self.path)
                 length = self.headers.get("Content-Length")
                 body = self.rfile.read(int(length)) if length is not None else None
-                request = Request(parts.path, dict(parse_qsl(parts.query)), self.headers.get("Authorization", ""), body)
+                request = Request(
+                    parts.path,
+                    dict(parse_qsl(parts.query)),
+                    self.headers.get("Authorization", ""),
+                    body,
+                    self.command,
+                    self.headers.get("Content-Type", ""),
+                )
                 double.requests.append(request)
                 answer = double.answer(request)
                 self.send_response(answer.status)
@@ -109,7 +118,7 @@ class ApiDouble:
                         self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                 self.wfile.write(b"0\r\n\r\n")
 
-            do_POST = do_GET  # noqa: N815 (http.server finds it by this name)
+            do_POST = do_PUT = do_PATCH = do_GET  # noqa: N815 (http.server finds them by these names)
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""

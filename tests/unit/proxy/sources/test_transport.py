@@ -9,7 +9,7 @@ import pytest
 from proxy.config import ConfigError
 from proxy.sources.access import Access
 from proxy.sources.credentials import load_kubeconfig
-from proxy.sources.transport import MAX_REASON, ApiError, ApiServer
+from proxy.sources.transport import MAX_REASON, ApiError, ApiServer, Body
 from tests.unit.proxy.sources.api_double import (
     CUT,
     END,
@@ -229,3 +229,14 @@ def test_credentials_that_can_not_be_loaded_again_leave_the_old_ones(double: Api
 def test_a_configuration_that_fails_at_the_start_is_the_operators_to_mend(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--kubeconfig .*/none: No such file"):
         ApiServer(lambda: load_kubeconfig(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "POST"])
+def test_what_is_sent_comes_back_as_it_is_stored(api: ApiServer, double: ApiDouble, method: str) -> None:
+    double.answer = lambda _: answer_json({"stored": True})
+
+    stored = api.send("/path", Body(method, b"{}", "application/merge-patch+json"))
+
+    assert stored == b'{"stored": true}'
+    (request,) = double.requests
+    assert (request.method, request.content_type, request.body) == (method, "application/merge-patch+json", b"{}")

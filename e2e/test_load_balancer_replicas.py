@@ -1,0 +1,138 @@
+"""As an administrator I restart the controller, run two, lose the API server: no address moves or is given twice."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.addresses import NAMESPACE, ControllerProcess, Shop, install
+from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.settings import Settings
+from e2e.controlplane.waiting import wait_for
+
+pytestmark = pytest.mark.e2e
+
+Start = Callable[..., ControllerProcess]
+_SHOPS = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def own_plane(kube_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """One of our own: a story stops it."""
+    with ControlPlane(
+        kube_binary, tmp_path_factory.mktemp("plane"), Settings(controllers=("namespace-controller",))
+    ) as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(own_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(own_plane, tmp_path_factory.mktemp("controller"))
+
+
+@pytest.fixture
+def start(kubeconfig: Path, tmp_path: Path) -> Iterator[Start]:
+    """Starts a replica; all end with the story, killed where they still run."""
+    started: list[ControllerProcess] = []
+
+    def start(name: str) -> ControllerProcess:
+        started.append(ControllerProcess(name, kubeconfig, tmp_path))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()
+        assert "Traceback" not in one.log()
+
+
+@pytest.fixture
+def shop(own_plane: ControlPlane) -> Iterator[Shop]:
+    made = Shop(own_plane.api, f"replica-{next(_SHOPS)}")
+    yield made
+    made.close()
+
+
+def fill(shop: Shop, count: int) -> dict[str, list[str]]:
+    """Services, newest name first, and the addresses that they get."""
+    names = [f"s{n}" for n in range(count)]
+    for name in reversed(names):
+        shop.service(name)
+    wait_for(lambda: all(shop.ips(name) for name in names), "everybody has an address")
+    held = {name: shop.ips(name) for name in names}
+    assert len({ip for ips in held.values() for ip in ips}) == count
+    return held
+
+
+def test_a_restart_keeps_every_address_and_writes_nothing(shop: Shop, start: Start) -> None:
+    shop.pool("first", "203.0.113.0/27")
+    first = start("first")
+    held = fill(shop, 12)
+    versions = {name: shop.api.get("Service", f"{shop.name}/{name}")["metadata"]["resourceVersion"] for name in held}
+    assert first.terminate() == 0
+
+    second = start("second")
+    wait_for(second.leads, "it leads")
+    shop.service("new")
+    wait_for(lambda: shop.ips("new"), "a new Service has an address")
+
+    assert {name: shop.ips(name) for name in held} == held
+    assert shop.ips("new")[0] not in {ip for ips in held.values() for ip in ips}
+    now = {name: shop.api.get("Service", f"{shop.name}/{name}")["metadata"]["resourceVersion"] for name in held}
+    assert now == versions
+
+
+def test_one_of_two_is_active_and_the_other_takes_over(shop: Shop, start: Start, own_plane: ControlPlane) -> None:
+    shop.pool("first", "203.0.113.0/27")
+    one = start("one")
+    wait_for(one.leads, "the first leads")
+    two = start("two")
+    held = fill(shop, 4)
+    assert not two.leads()
+    assert two.events("answered") == []
+
+    one.kill()  # the Lease stays as it is until its time is up
+    wait_for(two.leads, "the second took over")
+    shop.service("new")
+    wait_for(lambda: shop.ips("new"), "it gives addresses")
+
+    assert {name: shop.ips(name) for name in held} == held
+    lease = own_plane.api.get("Lease", f"{NAMESPACE}/closeby-controller")["spec"]
+    assert lease["holderIdentity"] == two.events("leading")[0]["identity"]
+    three = start("three")
+    assert two.terminate() == 0  # gives the Lease back
+    wait_for(three.leads, "and so on")
+
+
+def test_an_outage_of_the_api_server_changes_nothing(shop: Shop, start: Start, own_plane: ControlPlane) -> None:
+    shop.pool("first", "203.0.113.0/27")
+    one = start("one")
+    held = fill(shop, 3)
+
+    own_plane.stop_apiserver()
+    wait_for(lambda: not one.leads(), "it knows that it may be replaced")
+    own_plane.start_apiserver()
+    wait_for(one.leads, "it leads again")
+    shop.service("new")
+    wait_for(lambda: shop.ips("new"), "it gives addresses")
+
+    assert {name: shop.ips(name) for name in held} == held
+
+
+def test_without_rights_it_says_what_it_lacks_and_goes_on_once_it_has_them(
+    shop: Shop, start: Start, own_plane: ControlPlane
+) -> None:
+    shop.pool("first", "203.0.113.0/27")
+    binding = own_plane.api.get("ClusterRoleBinding", "closeby:controller")
+    own_plane.api.delete("ClusterRoleBinding", "closeby:controller")
+    one = start("one")
+    wait_for(lambda: one.events("watch_lost"), "it tells")
+    assert any("services is forbidden" in line["error"] for line in one.events("watch_lost"))
+
+    own_plane.api.apply(
+        {key: binding[key] for key in ("apiVersion", "kind", "roleRef", "subjects")}
+        | {"metadata": {"name": "closeby:controller"}}
+    )
+    shop.service("web")
+
+    wait_for(lambda: shop.ips("web"), "the Service has an address")

@@ -1,0 +1,99 @@
+"""What the API has, as last heard: objects by kind and name, and how changes and our own writes add up. Pure.
+
+An object that is newer than a change of it stays: our own write is known before the watch tells of it, and a change
+that was on its way meanwhile must not undo it. resourceVersions of one kind are numbers that grow (KEP-5504).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from endpointslice.types import IP, ServiceName
+from proxy.addresses.accept import Accepted, accept_pools
+from proxy.addresses.allocate import Classes, World
+from proxy.addresses.decode import AdvertisementObject, Change, PoolObject
+from proxy.addresses.types import Kind, Namespace, Node, Service
+
+T = TypeVar("T")
+
+
+class State(msgspec.Struct, frozen=True):
+    """Never changed in place."""
+
+    objects: Mapping[Kind, Mapping[str, Change]] = {}
+    complete: frozenset[Kind] = frozenset()  # a whole list of it came
+    accepted: Accepted = Accepted()
+
+    def of(self, kind: Kind, type_: type[T]) -> dict[str, T]:
+        """The objects of a kind that can be used, by name."""
+        found = self.objects.get(kind, {})
+        return {name: change.object for name, change in found.items() if isinstance(change.object, type_)}
+
+
+def apply_list(state: State, kind: Kind, changes: Iterable[Change]) -> State:
+    """All objects of the kind: what isn't among them is gone."""
+    before = state.objects.get(kind, {})
+    now: dict[str, Change] = {}
+    for change in changes:
+        held = before.get(change.name)
+        newest = _newer(held, change)
+        if newest is not None:
+            now[change.name] = newest
+    return _with(state, kind, now, state.complete | {kind})
+
+
+def apply_changes(state: State, kind: Kind, changes: Iterable[Change]) -> State:
+    """Some objects of the kind, the later ones counting."""
+    now = dict(state.objects.get(kind, {}))
+    for change in changes:
+        newest = _newer(now.get(change.name), change)
+        if newest is None:
+            now.pop(change.name, None)
+        else:
+            now[change.name] = newest
+    return _with(state, kind, now, state.complete)
+
+
+def _newer(held: Change | None, change: Change) -> Change | None:
+    """Which of the two counts; None: there is no such object, or none that was ever readable."""
+    if held is not None and _number(held.version) > _number(change.version):
+        return held
+    if change.object is None and change.problem:  # it is there, and its last readable version stands
+        return held
+    return change if change.object is not None else None
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdecimal() else 0
+
+
+def _with(state: State, kind: Kind, now: Mapping[str, Change], complete: frozenset[Kind]) -> State:
+    state = msgspec.structs.replace(state, objects={**state.objects, kind: now}, complete=complete)
+    if kind is not Kind.POOL:
+        return state
+    reads = {name: pool.read for name, pool in state.of(Kind.POOL, PoolObject).items()}
+    return msgspec.structs.replace(state, accepted=accept_pools(state.accepted.pools, reads))
+
+
+def build_world(state: State, classes: Classes) -> World:
+    """What an answer depends on."""
+    reserved: frozenset[IP] = frozenset()
+    nodes = state.of(Kind.NODE, Node)
+    return World(
+        services={ServiceName(name): one for name, one in state.of(Kind.SERVICE, Service).items()},
+        pools=state.accepted.pools,
+        namespaces=state.of(Kind.NAMESPACE, Namespace),
+        reserved=reserved.union(*(node.addresses for node in nodes.values())),
+        doubtful=state.objects.get(Kind.POOL, {}).keys() != state.accepted.pools.keys(),
+        classes=classes,
+    )
+
+
+def list_problems(state: State) -> dict[tuple[Kind, str], str]:
+    """What is wrong with pools and advertisements, in one line each."""
+    told = {(Kind.POOL, name): "; ".join(map(str, problems)) for name, problems in state.accepted.problems.items()}
+    for name, advertisement in state.of(Kind.ADVERTISEMENT, AdvertisementObject).items():
+        if advertisement.problems:
+            told[Kind.ADVERTISEMENT, name] = "; ".join(map(str, advertisement.problems))
+    return told

@@ -1,0 +1,186 @@
+"""Manifests judged before they are applied: each object by itself, then pools beside each other. Pure.
+
+The same functions as the controller's say what is valid; only unknown fields are told here alone, since the API server
+drops them before the controller could see them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from endpointslice.types import Family
+from proxy.addresses import wire
+from proxy.addresses.accept import Read, accept_pools
+from proxy.addresses.decode import convert_advertisement, convert_pool
+from proxy.addresses.known_fields import find_unknown, suggest
+from proxy.addresses.plan import GROUP_VERSION
+from proxy.addresses.requests import Refusal, read_request
+from proxy.addresses.services import (
+    IPS_ANNOTATION,
+    POOL_ANNOTATION,
+    PREFIXES,
+    SHARING_ANNOTATION,
+    convert_service,
+)
+from proxy.addresses.types import DualStack, Kind, Problem
+from proxy.yaml_documents import YamlError, iter_yaml
+
+_GROUP = "metallb.io/"
+_ANNOTATIONS = (
+    POOL_ANNOTATION,
+    IPS_ANNOTATION,
+    SHARING_ANNOTATION,
+    "ip-allocated-from-pool",
+)  # the last is MetalLB's note
+_OTHERS = frozenset({"BGPAdvertisement", "BGPPeer", "BFDProfile", "Community", "ServiceL2Status", "ServiceBGPStatus"})
+
+
+class Document(NamedTuple):
+    """One object of a file."""
+
+    where: str  # "pools.yaml document 2"
+    value: object
+
+
+class Finding(NamedTuple):
+    """What is wrong with one object, or remarkable."""
+
+    where: str
+    object: str  # "IPAddressPool first"; "" where it has no name
+    problem: Problem
+    fatal: bool = True  # False: it is taken, but may not do what it was written for
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.where, self.object, str(self.problem)) if part)
+
+
+class Verdict(NamedTuple):
+    """Of all files together."""
+
+    findings: tuple[Finding, ...]
+    counts: Mapping[str, int]  # objects looked at, by kind
+
+
+class _Named(NamedTuple):
+    where: str
+    name: str
+
+    def find(self, kind: str, problem: Problem, *, fatal: bool = True) -> Finding:
+        return Finding(self.where, f"{kind} {self.name}".strip(), problem, fatal)
+
+
+def read_documents(name: str, content: bytes) -> Iterator[Document | Finding]:
+    """The objects of a file, those of a List one by one; a Finding where it can't be read any further."""
+    number = 0
+    try:
+        for number, value in enumerate(iter_yaml(content), 1):
+            where = f"{name} document {number}"
+            if (
+                isinstance(value, dict)
+                and str(value.get("kind")).endswith("List")
+                and isinstance(value.get("items"), list)
+            ):
+                for index, item in enumerate(value["items"]):
+                    yield Document(f"{where} items[{index}]", item)
+            elif value is not None:
+                yield Document(where, value)
+    except YamlError as error:
+        yield Finding(f"{name} document {number + 1}", "", Problem("", f"not YAML: {error}"))
+
+
+def judge(documents: Iterable[Document], namespace: str) -> Verdict:
+    """Every object that addresses depend on; others are left out."""
+    findings: list[Finding] = []
+    counts: dict[str, int] = {}
+    pools: dict[str, tuple[_Named, Read]] = {}
+    for document in documents:
+        value = document.value
+        if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
+            findings.append(Finding(document.where, "", Problem("kind", "none given: this is no object")))
+            continue
+        kind, named = value["kind"], _Named(document.where, _name_of(value))
+        if not _is_read(value, kind):
+            findings += _say_unread(value, kind, named)
+            continue
+        counts[kind] = counts.get(kind, 0) + 1
+        problems = [*_check_metadata(value, kind, namespace)]
+        if named.name:
+            problems += _check_object(value, kind, named, pools)
+        findings += [named.find(kind, problem) for problem in problems]
+    findings += _check_together(pools)
+    return Verdict(tuple(findings), counts)
+
+
+def _is_read(value: Mapping[str, Any], kind: str) -> bool:
+    version = value.get("apiVersion")
+    return (kind == Kind.SERVICE and version == "v1") or (
+        kind in {Kind.POOL, Kind.ADVERTISEMENT} and version == GROUP_VERSION
+    )
+
+
+def _say_unread(value: Mapping[str, Any], kind: str, named: _Named) -> Iterator[Finding]:
+    version = str(value.get("apiVersion"))
+    if kind in {Kind.POOL, Kind.ADVERTISEMENT}:
+        yield named.find(kind, Problem("apiVersion", f'"{version}" isn\'t read; it must be {GROUP_VERSION}'))
+    elif version.startswith(_GROUP) and kind in _OTHERS:
+        yield named.find(kind, Problem("", "closeby doesn't read this kind"), fatal=False)
+
+
+def _name_of(value: Mapping[str, Any]) -> str:
+    metadata = value.get("metadata")
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+
+
+def _check_metadata(value: Mapping[str, Any], kind: str, namespace: str) -> Iterator[Problem]:
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict) or not metadata.get("name"):
+        yield Problem("metadata.name", "none given")
+        return
+    own = metadata.get("namespace")
+    if kind != Kind.SERVICE and own and own != namespace:
+        yield Problem("metadata.namespace", f'"{own}" isn\'t where the controller reads: {namespace} (--namespace)')
+
+
+def _check_object(
+    value: Mapping[str, Any], kind: str, named: _Named, pools: dict[str, tuple[_Named, Read]]
+) -> Iterator[Problem]:
+    """What is wrong with it by itself; a pool is put among `pools`."""
+    try:
+        match kind:
+            case Kind.POOL:
+                yield from find_unknown(value.get("spec"), wire.PoolSpec, "spec")
+                read = convert_pool(msgspec.convert(value, wire.Pool)).read
+                yield from read.problems
+                if named.name in pools:
+                    yield Problem("metadata.name", f"{pools[named.name][0].where} has a pool of this name, too")
+                pools.setdefault(named.name, (named, read))
+            case Kind.ADVERTISEMENT:
+                yield from find_unknown(value.get("spec"), wire.AdvertisementSpec, "spec")
+                yield from convert_advertisement(msgspec.convert(value, wire.Advertisement)).problems
+            case _:
+                yield from _check_service(value, named)
+    except msgspec.ValidationError as error:
+        what, _at, path = str(error).partition(" - at `$.")
+        yield Problem(path.rstrip("`"), what)
+
+
+def _check_service(value: Mapping[str, Any], named: _Named) -> Iterator[Problem]:
+    """What its annotations ask for; a manifest has no ClusterIPs yet, so their families aren't judged."""
+    service = convert_service(msgspec.convert(value, wire.Service), named.name)
+    anything = msgspec.structs.replace(service, families=tuple(Family), dual_stack=DualStack.PREFER)
+    found = read_request(anything)
+    if service.wants and isinstance(found, Refusal):
+        yield Problem("metadata.annotations", f"{found.rule}: {found.what}")
+    annotations = value["metadata"].get("annotations") or {} if isinstance(value.get("metadata"), dict) else {}
+    for key in annotations:
+        prefix, _slash, name = str(key).partition("/")
+        if f"{prefix}/" in PREFIXES and name not in _ANNOTATIONS:
+            yield Problem(f"metadata.annotations[{key}]", f"nobody reads this{suggest(name, _ANNOTATIONS)}")
+
+
+def _check_together(pools: Mapping[str, tuple[_Named, Read]]) -> Iterator[Finding]:
+    """Overlaps, of those that are valid by themselves."""
+    valid = {name: read for name, (_named, read) in pools.items() if not read.problems}
+    for name, problems in accept_pools({}, valid).problems.items():
+        yield pools[name][0].find(Kind.POOL, problems[0])
