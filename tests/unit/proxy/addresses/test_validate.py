@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.__main__ import closeby
 from proxy.addresses.validate import Document, Finding, judge, read_documents
-from proxy.cli.validate import validate
 
 POOL = """
 apiVersion: metallb.io/v1beta1
@@ -152,13 +152,13 @@ def test_the_command_ends_with_a_code(tmp_path: Path, text: str, code: int, word
     (tmp_path / "readme.txt").write_text("no manifest")
 
     for source in (tmp_path, tmp_path / "p.yaml"):
-        ended = click.testing.CliRunner().invoke(validate, ["-f", str(source)])
+        ended = click.testing.CliRunner().invoke(closeby, ["validate", "-f", str(source)])
 
         assert ended.exit_code == code
         assert words in ended.output
 
 
 def test_standard_input_is_a_file_too() -> None:
-    ended = click.testing.CliRunner().invoke(validate, ["-f", "-"], input=pool("a", "192.0.2.0/30"))
+    ended = click.testing.CliRunner().invoke(closeby, ["validate", "-f", "-"], input=pool("a", "192.0.2.0/30"))
 
     assert ended.output == "All is well: 1 IPAddressPool.\n"
