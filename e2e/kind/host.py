@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 _CAP_SYS_RESOURCE = 1 << 24  # linux/capability.h
+_INSTANCES = Path("/proc/sys/fs/inotify/max_user_instances")
+_ENOUGH = 1024  # eight nodes were seen to take 121 of the usual 128; kube-proxy ends with "too many open files" then
 _CGROUP_V2 = Path("/sys/fs/cgroup/cgroup.controllers")  # cgroups(7): only the root of a v2 tree has it
 
 
@@ -19,6 +21,20 @@ def look_at_host() -> Host:
     """This machine."""
     status = Path("/proc/self/status").read_text()
     return Host(no_sys_resource=lacks_sys_resource(status), cgroup_v1=not _CGROUP_V2.exists())
+
+
+def allow_watching() -> bool:
+    """Raise the kernel's limit of inotify instances for each user, which all nodes share; False if that isn't allowed.
+
+    It stays raised: what else runs here gets no less. inotify(7)
+    """
+    if int(_INSTANCES.read_text()) >= _ENOUGH:
+        return True
+    try:
+        _INSTANCES.write_text(str(_ENOUGH))
+    except OSError:  # /proc/sys may be read-only in a container
+        return False
+    return True
 
 
 def lacks_sys_resource(status: str) -> bool:

@@ -10,7 +10,7 @@ from e2e.kind.cluster import Cluster, list_clusters
 from e2e.kind.config import Proxy, Wanted
 from e2e.kind.daemon import DockerdError, find_docker, folder, start_docker, stop_docker
 from e2e.kind.docker import CommandError, Docker
-from e2e.kind.host import look_at_host
+from e2e.kind.host import allow_watching, look_at_host
 from e2e.kind.images.debian import DebianError
 from e2e.kind.images.node import Programs, build_programs, make_node_image
 from e2e.kind.install import install_closeby
@@ -37,6 +37,8 @@ def bring_up(ask: Ask, console: Console) -> Cluster:
     steps = steps_on(console)
     programs = build_programs(console)
     host = look_at_host()
+    if not allow_watching():
+        console.print("few inotify instances are allowed, so nodes may run out of them: fs.inotify.max_user_instances")
     docker = find_docker()
     if docker is None:
         with steps("dockerd, in a network namespace of its own"):
