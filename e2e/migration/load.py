@@ -12,7 +12,6 @@ from e2e.world.clients import Hosts, Outcome, Record, Target, Traffic
 from e2e.world.processes import ProgramError, start_program, stop_programs, wait_ready
 
 _EVERY_S = 0.05  # five targets, each once: 100 attempts a second
-_ASK_S = 0.05
 _SLOW_S = 0.5  # the kernel sends a SYN again after a second
 
 Targets = Mapping[str, Sequence[Target]]  # by the host that asks
@@ -46,12 +45,12 @@ class Cost(NamedTuple):
 
 
 class Load:
-    """New connections and lasting flows, from entering the block to `stop`."""
+    """New connections and lasting flows, from entering the block to `stop`: each target once every `every_s`."""
 
     def __init__(self, world: Hosts, new: Targets, lasting: Targets, every_s: float = _EVERY_S) -> None:
         self._world = world
         self._traffic = Traffic(world, new, every_s)
-        self._new, self._lasting = new, lasting
+        self._new, self._lasting, self._every_s = new, lasting, every_s
         self._running: dict[str, subprocess.Popen[str]] = {}
         self._open = ExitStack()
 
@@ -60,7 +59,10 @@ class Load:
             for host, targets in self._lasting.items():
                 process = self._running[host] = start_program(self._world.host(host).netns, "flows")
                 opening.callback(stop_programs, [process])
-                order = {"interval_s": _ASK_S, "flows": [one._asdict() for one in targets for _ in range(one.tries)]}
+                order = {
+                    "interval_s": self._every_s,
+                    "flows": [one._asdict() for one in targets for _ in range(one.tries)],
+                }
                 assert process.stdin
                 process.stdin.write(json.dumps(order) + "\n")
                 process.stdin.flush()

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from e2e.controlplane.waiting import wait_for
+from e2e.kind.docker import CommandError
 from e2e.stories.noticed import Told, find_windows, notice, without_windows
 from e2e.stories.servers import PORT, render_service
 from e2e.stories.shop import NEAR, WEB, Groups, Shop
@@ -80,7 +81,8 @@ def _answers(shop: Shop) -> bool:
 def catch_up(shop: Shop, pods: Sequence[dict[str, Any]]) -> dict[str, float]:
     """Seconds until a Service that is made now, with slices that no controller has to write, answers on each node."""
     spec = {"selector": None, "type": "ClusterIP"}
-    shop.apply(render_service(_LATE, spec), *_slices(pods))
+    objects = render_service(_LATE, spec), *_slices(pods)
+    wait_for(lambda: _is_applied(shop, *objects), "the API server takes a Service", timeout_s=_BACK_S)
     began = time.monotonic()
     front = shop.frontend(_LATE)
     urls = f"http://{front.ipv4}/", f"http://[{front.ipv6}]/"
@@ -91,6 +93,15 @@ def catch_up(shop: Shop, pods: Sequence[dict[str, Any]]) -> dict[str, float]:
         wait_for(lambda: all(shop.cluster.docker.works(*ask) for ask in asks), f"{node} serves it", timeout_s=_BACK_S)  # noqa: B023  # called in its own round
         times[node] = time.monotonic() - began
     return {"a new Service answers on every node after": max(times.values())}
+
+
+def _is_applied(shop: Shop, *objects: dict[str, object]) -> bool:
+    """Whether the API server took them: ready as it is, it may still refuse for a moment."""
+    try:
+        shop.apply(*objects)
+    except CommandError:
+        return False
+    return True
 
 
 def _slices(pods: Sequence[dict[str, Any]]) -> list[dict[str, object]]:

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from e2e.controlplane.waiting import wait_for
 from e2e.stories.noticed import Told
-from e2e.stories.shop import NEAR, WEB, Frontend, Shop, cluster_ip_targets, node_port_targets
+from e2e.stories.shop import NEAR, WEB, Frontend, Shop, are_back, cluster_ip_targets, node_port_targets, restarts
 from e2e.stories.telling import Story, make_command
 
 _BACK_S = 300.0
@@ -24,13 +25,16 @@ def tell(shop: Shop) -> Iterator[Told]:
         "a Service without": cluster_ip_targets(near) + node_port_targets(near, shop.nodes[shop.workers[0]].addresses),
         _ITS_PORTS: node_port_targets(near, shop.nodes[node].addresses),
     }
+    before = {pod["metadata"]["uid"]: restarts(pod) for pod in _its_pods(shop, node)}
     with shop.clients(staying) as clients, shop.asked(clients, groups) as asking, shop.steps(f"{node} restarts"):
         began = time.monotonic()
         shop.cluster.docker.run("docker", "restart", node)
         times = {"docker restart took": time.monotonic() - began}
         wait_for(lambda: asks(shop, node, near), f"{node} reaches a ClusterIP", timeout_s=_BACK_S)
         times["the node reaches ClusterIPs after"] = time.monotonic() - began
-        wait_for(lambda: _has_its_pods(shop, node), f"the pods of {node} are ready again", timeout_s=_BACK_S)
+        wait_for(
+            lambda: are_back(_its_pods(shop, node), before), f"the pods of {node} are ready again", timeout_s=_BACK_S
+        )
         times["its pods are ready again after"] = time.monotonic() - began
         time.sleep(_AFTER_S)
         seen = asking.end()
@@ -46,12 +50,10 @@ def asks(shop: Shop, node: str, front: Frontend) -> bool:
     return all(shop.cluster.docker.works("docker", "exec", node, *curl, url) for url in urls)
 
 
-def _has_its_pods(shop: Shop, node: str) -> bool:
-    """Whether every container of the servers and of the proxy there was started anew, and is ready."""
+def _its_pods(shop: Shop, node: str) -> list[dict[str, Any]]:
+    """Servers there, and the proxy."""
     on_node = f"--field-selector=spec.nodeName={node}"
-    pods = [*shop.pods(f"app={WEB}", on_node), *shop.proxy_pods(on_node)]
-    statuses = [status for pod in pods for status in pod["status"].get("containerStatuses", ())]
-    return all(status["ready"] and status["restartCount"] for status in statuses)
+    return [*shop.pods(f"app={WEB}", on_node), *shop.proxy_pods(on_node)]
 
 
 STORY = Story(

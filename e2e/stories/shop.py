@@ -18,21 +18,20 @@ from e2e.kind.config import Proxy
 from e2e.kind.daemon import folder
 from e2e.kind.docker import CommandError
 from e2e.kind.install import build_image
-from e2e.kind.life import Ask, bring_down, bring_up, keep_logs
+from e2e.kind.life import Ask, bring_down, bring_up, find_cluster, keep_logs
 from e2e.kind.steps import Steps, steps_on
 from e2e.migration.load import Flow, Load
 from e2e.stories.clients import PodClients
 from e2e.stories.noticed import Lasted, Noticed, last, notice
 from e2e.stories.servers import PROGRAMS, render_programs, render_service, render_workload
 from e2e.world.clients import Record, Target
-from e2e.world.processes import ProgramError
 from e2e.world.signals import exit_on_signals
 
 IMAGE = f"closeby:{version()}"
 SYSTEM = "--namespace=kube-system"
-_EVERY_S = 0.1
+_EVERY_S = 0.25
 _AROUND_S = 1.0  # what goes wrong may show a moment later
-_FLOWS = 2  # of each client to each target
+_FLOWS = 1  # of each client to each target
 _TIMEOUT_S = 3.0  # a SYN that is lost is sent again after a second, and after three
 _LONG = "--timeout=300s"
 WEB, NEAR = "web", "near"
@@ -132,7 +131,7 @@ class Shop:
     def asked(
         self, clients: PodClients, groups: Mapping[str, Sequence[Target]], lasting: Sequence[str] = (WEB, NEAR)
     ) -> Iterator["Asking"]:
-        """Every client asks every target ten times a second, and keeps flows to the lasting Services, in the block."""
+        """Every client asks every target four times a second, and keeps flows to the lasting Services, in the block."""
         asking = Asking(self, clients, groups, lasting)
         with asking.load:
             time.sleep(_AROUND_S)
@@ -175,6 +174,20 @@ class Asking:
         return Groups(grouped, [flow for of_host in flows.values() for flow in of_host])
 
 
+def restarts(pod: Mapping[str, Any]) -> int:
+    """How often its containers were restarted in place. Pure."""
+    return sum(status["restartCount"] for status in pod["status"].get("containerStatuses", ()))
+
+
+def are_back(pods: Iterable[Mapping[str, Any]], before: Mapping[str, int]) -> bool:
+    """Whether every pod was restarted since, by its uid, and is ready. Pure."""
+    return all(
+        restarts(pod) > before.get(pod["metadata"]["uid"], -1)
+        and all(status["ready"] for status in pod["status"].get("containerStatuses", ()))
+        for pod in pods
+    )
+
+
 def cluster_ip_targets(front: Frontend) -> list[Target]:
     """TCP and UDP, IPv4 and IPv6."""
     return [
@@ -206,12 +219,24 @@ def open_shop(name: str, proxy: Proxy, console: Console, workers: int = 2) -> It
             with steps("servers are ready"):
                 shop.open()
             yield shop
-        except (CommandError, ProgramError, TimeoutError):
+        except (CommandError, TimeoutError):
             if cluster:  # else it has kept them
                 keep_logs(cluster, folder() / "logs" / name, console)
             raise
         finally:
             bring_down(name, console)
+
+
+@contextmanager
+def open_shop_on(name: str, proxy: Proxy, console: Console) -> Iterator[Shop]:
+    """The shop on a cluster that runs, with closeby's image on its nodes; the cluster stays."""
+    with exit_on_signals():
+        shop = Shop(find_cluster(name, console), proxy, steps_on(console))
+        shop.open()
+        try:
+            yield shop
+        finally:
+            shop.close()
 
 
 def _spread(name: str) -> dict[str, object]:

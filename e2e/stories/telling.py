@@ -13,10 +13,13 @@ from rich.console import Console
 
 from e2e.binaries.build import version_of
 from e2e.kind.config import Proxy
+from e2e.kind.daemon import folder
+from e2e.kind.docker import CommandError
 from e2e.kind.errors import plain_errors
+from e2e.kind.life import keep_logs
 from e2e.stories.noticed import Told, render_told
 from e2e.stories.page import put_figures, render_run
-from e2e.stories.shop import Shop, open_shop
+from e2e.stories.shop import Shop, open_shop, open_shop_on
 from e2e.world.processes import ProgramError
 
 _RESULTS = Path(".cache") / "stories"
@@ -58,24 +61,34 @@ def make_shared_command(name: str, explained: str, stories: Sequence[Story]) -> 
         show_default=True,
         help="With which to tell it; of the other one the page keeps the last run.",
     )
+    @click.option("--on", "running", help="A cluster of `python -m e2e.kind` that runs, with that proxy; it stays.")
     @click.option("--page", type=click.Path(path_type=Path, exists=True), help="Write the figures into this page.")
-    def main(cluster: str, chosen: tuple[str, ...], page: Path | None) -> None:
+    def main(cluster: str, chosen: tuple[str, ...], running: str | None, page: Path | None) -> None:
+        if running and len(chosen) != 1:
+            raise click.UsageError("--on takes one --proxy: the one that runs there")
         console = Console(stderr=True)
         complaints: list[str] = []
         with plain_errors("stories", console):
             for proxy in map(Proxy, chosen):
-                try:
-                    with open_shop(cluster, proxy, console) as shop:
-                        for story in (story for story in stories if proxy in story.proxies):
-                            complaints += _tell(story, shop, page)
-                except ProgramError as error:
-                    raise click.ClickException(str(error)) from error
+                opened = open_shop_on(running, proxy, console) if running else open_shop(cluster, proxy, console)
+                with opened as shop:
+                    for story in (story for story in stories if proxy in story.proxies):
+                        complaints += _try(story, shop, page, console)
         for complaint in complaints:
             click.echo(f"stories: {complaint}", err=True)
         if complaints:
             sys.exit(1)
 
     return main
+
+
+def _try(story: Story, shop: Shop, page: Path | None, console: Console) -> list[str]:
+    """As `_tell`; a story that can't be told leaves the cluster's logs, and the next one its turn."""
+    try:
+        return _tell(story, shop, page)
+    except (CommandError, ProgramError, TimeoutError) as error:
+        keep_logs(shop.cluster, folder() / "logs" / f"{shop.cluster.name}-{story.name}", console)
+        return [f"{shop.proxy}, {story.name}: {error}"]
 
 
 def _tell(story: Story, shop: Shop, page: Path | None) -> list[str]:

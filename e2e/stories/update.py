@@ -3,13 +3,13 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from e2e.controlplane.waiting import wait_for
 from e2e.kind.config import Proxy
 from e2e.stories.clients import PodClients
 from e2e.stories.noticed import Told
-from e2e.stories.shop import IMAGE, NEAR, SYSTEM, WEB, Shop
+from e2e.stories.shop import IMAGE, NEAR, SYSTEM, WEB, Shop, are_back, restarts
 from e2e.stories.telling import Story, make_command
 
 _LONG = "--timeout=300s"
@@ -38,14 +38,10 @@ def restart_all(shop: Shop) -> None:
 
 def kill(shop: Shop) -> None:
     """Returns once the kubelet has restarted every one of them in place."""
-    before = {pod["metadata"]["uid"]: _restarts(pod) for pod in shop.proxy_pods()}
+    before = {pod["metadata"]["uid"]: restarts(pod) for pod in shop.proxy_pods()}
     for pod in shop.proxy_pods():
         shop.kill_container(pod)
-    wait_for(
-        lambda: all(_restarts(pod) > before[pod["metadata"]["uid"]] and _is_ready(pod) for pod in shop.proxy_pods()),
-        "every container is restarted",
-        timeout_s=_RESTARTED_S,
-    )
+    wait_for(lambda: are_back(shop.proxy_pods(), before), "every container is restarted", timeout_s=_RESTARTED_S)
 
 
 def change(shop: Shop) -> None:
@@ -90,14 +86,6 @@ def measure(shop: Shop, clients: PodClients, update: Update) -> Told:
         seen = asking.end()
     new = seen.new(began)
     return Told(shop.proxy, update.name, new, seen.lasting(lambda _: "all"), {"the update took": took_s})
-
-
-def _restarts(pod: dict[str, Any]) -> int:
-    return sum(status["restartCount"] for status in pod["status"].get("containerStatuses", ()))
-
-
-def _is_ready(pod: dict[str, Any]) -> bool:
-    return all(status["ready"] for status in pod["status"].get("containerStatuses", ()))
 
 
 def _daemon_set(shop: Shop) -> str:

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from e2e.stories.replace import AWAIT, CLEAN, DELETE, KEEP_OFF, LABEL, OVERLAY, SAVE, UNLABEL
+from e2e.stories.replace import AWAIT, AWAIT_END, CLEAN, CLEAN_ALL, DELETE, KEEP_OFF, LABEL, OVERLAY, SAVE, UNLABEL
 
 PAGE = Path(__file__).parents[4] / "docs" / "migration.md"
-COMMANDS = (KEEP_OFF, LABEL, OVERLAY, AWAIT, CLEAN, SAVE, DELETE, UNLABEL)
+COMMANDS = (KEEP_OFF, LABEL, OVERLAY, AWAIT_END, AWAIT, CLEAN, SAVE, DELETE, UNLABEL, *CLEAN_ALL)
 
 
 def words(text: str) -> str:
