@@ -62,6 +62,7 @@ class Controller:
         self._outside = outside
         self._state = State()
         self._term = 0
+        self._answered = -1  # revision of the state that the last answer was for
         self._following: Following | None = None  # None: another replica leads
         self._told_pools: dict[str, Condition] = {}  # written in this term
         self._told_problems: dict[tuple[Kind, str], str] = {}
@@ -82,7 +83,7 @@ class Controller:
                     case Heard():
                         self._hear(message)
             known = self._following is not None and self._state.complete >= self._following.kinds
-            if known and not self._is_waiting():
+            if known and self._is_due():
                 self._answer()
 
     def _take(self) -> list[Message]:
@@ -105,7 +106,7 @@ class Controller:
         self._following = None
         self._state = State()
         self._told_pools, self._told_problems, self._refused = {}, {}, set()
-        self._failures, self._retry_at_s = 0, None
+        self._failures, self._retry_at_s, self._answered = 0, None, -1
         if active:
             self._term += 1
             self._following = Following(self._outside.api, self._place.namespace, self._term, self.inbox.put)
@@ -115,8 +116,11 @@ class Controller:
             apply = apply_list if heard.listed else apply_changes
             self._state = apply(self._state, heard.kind, heard.changes)
 
-    def _is_waiting(self) -> bool:
-        return bool(self._failures) and self._retry_at_s is not None and time.monotonic() < self._retry_at_s
+    def _is_due(self) -> bool:
+        """Whether there is news and no failure to wait after, or something was left over and its time has come."""
+        if self._retry_at_s is not None and time.monotonic() >= self._retry_at_s:
+            return True
+        return self._state.revision != self._answered and not (self._failures and self._retry_at_s is not None)
 
     def _answer(self) -> None:
         """Write what differs from the answer, as much as may be written before the inbox is looked at again."""
@@ -126,9 +130,13 @@ class Controller:
         self._tell_problems()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         services = {ServiceName(name): one for name, one in self._state.of(Kind.SERVICE, Service).items()}
-        planned = chain(plan_services(services, answer, now), plan_pools(self._state, answer, self._told_pools, now))
-        writes = [*islice((one for one in planned if self._key(one) not in self._refused), MOST_WRITES)]
-        self._retry_at_s = time.monotonic() if len(writes) == MOST_WRITES else None
+        self._answered = self._state.revision
+        planned = plan_services(services, answer, now)
+        pools = plan_pools(self._state, answer, self._told_pools, now)
+        new = (one for one in chain(planned.writes, pools) if self._key(one) not in self._refused)
+        writes = [*islice(new, MOST_WRITES)]
+        left_over = writes and (planned.postponed or len(writes) == MOST_WRITES)
+        self._retry_at_s = time.monotonic() if left_over else None
         done = 0
         for write in writes:
             try:

@@ -3,7 +3,7 @@
 Nothing is written that stands there already, so an idle cluster costs the API server nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from endpointslice.addresses import family_of
@@ -28,24 +28,62 @@ class Write(NamedTuple):
     notices: tuple[Notice, ...] = ()
 
 
-def plan_services(services: Mapping[ServiceName, Service], answer: Answer, now: str) -> Iterator[Write]:
-    """For each Service whose status differs from its grant; `now` is RFC 3339, for conditions that change."""
+class Planned(NamedTuple):
+    """What can be written now, and whether more follows once it is."""
+
+    writes: tuple[Write, ...]
+    postponed: bool
+
+
+def plan_services(services: Mapping[ServiceName, Service], answer: Answer, now: str) -> Planned:
+    """For each Service whose status differs from its grant; `now` is RFC 3339, for conditions that change.
+
+    An address stands in the status of one who gives it up before it stands in another's: who takes it waits until that
+    is written. Where all wait for each other they give up first.
+    """
+    given_up = {ip: name for name, grant in answer.grants.items() for ip in services[name].held if ip not in grant.ips}
+    ready: list[Write] = []
+    waiting: list[Service] = []
     for name, service in services.items():
         grant = answer.grants.get(name)
-        if grant is not None:
-            yield from _plan_service(service, grant, now)
-        elif not service.wants and service.granted is not None:  # it was of type LoadBalancer; the API emptied the rest
-            patch: dict[str, Any] = {"conditions": [{"type": GRANTED, "$patch": "delete"}]}
-            if service.held:
-                patch["loadBalancer"] = {"ingress": None}
-            yield Write(Kind.SERVICE, name, _at_version(service, patch))
+        if grant is not None and any(given_up.get(ip, name) != name for ip in grant.ips):
+            waiting.append(service)
+        elif grant is not None:
+            ready += _plan_service(service, grant, now)
+        else:
+            ready += _plan_other(service)
+    if waiting and not ready:
+        ready = [write for service in waiting for write in _plan_release(service, answer.grants[service.name])]
+    return Planned(tuple(ready), bool(waiting))
+
+
+def _plan_release(service: Service, grant: Grant) -> Iterator[Write]:
+    """Give up what isn't to be kept, and nothing else yet."""
+    kept = [ip for ip in service.held if ip in grant.ips]
+    if len(kept) < len(service.held):
+        yield Write(
+            Kind.SERVICE, service.name, _at_version(service, {"loadBalancer": _ingress(kept)}), _lost(service, grant)
+        )
+
+
+def _ingress(ips: Sequence[IP]) -> dict[str, Any]:
+    return {"ingress": [{"ip": ip, "ipMode": "VIP"} for ip in ips] or None}
+
+
+def _plan_other(service: Service) -> Iterator[Write]:
+    """What was ours of a Service that isn't of type LoadBalancer any more; the API has emptied the rest."""
+    if not service.wants and service.granted is not None:
+        patch: dict[str, Any] = {"conditions": [{"type": GRANTED, "$patch": "delete"}]}
+        if service.held:
+            patch["loadBalancer"] = {"ingress": None}
+        yield Write(Kind.SERVICE, service.name, _at_version(service, patch))
 
 
 def _plan_service(service: Service, grant: Grant, now: str) -> Iterator[Write]:
     wanted = describe_grant(service, grant)
     patch: dict[str, Any] = {}
     if grant.ips != service.held:
-        patch["loadBalancer"] = {"ingress": [{"ip": ip, "ipMode": "VIP"} for ip in grant.ips] or None}
+        patch["loadBalancer"] = _ingress(grant.ips)
     if _differs(service.granted, wanted):
         patch["conditions"] = [_render(GRANTED, service.granted, wanted, now)]
     if patch:
@@ -74,14 +112,19 @@ def _asks_for(service: Service) -> bool:
 
 def _notices(service: Service, grant: Grant, wanted: Condition) -> Iterator[Notice]:
     new: list[IP] = [ip for ip in grant.ips if ip not in service.held]
-    if grant.released is not None and set(service.held) - set(grant.ips):
-        note = f"{grant.released.rule}: {grant.released.what}"
-        yield _about(service, "ClearAssignment", "Release", note, warning=True)
+    yield from _lost(service, grant)
     if new:
         yield _about(service, "IPAllocated", "Assign", f"{' and '.join(new)} from pool {grant.pool}")
     if grant.refusal is not None and _differs(service.granted, wanted):
         note = f"{grant.refusal.rule}: {wanted.message}"
         yield _about(service, "AllocationFailed", "Assign", note, warning=True)
+
+
+def _lost(service: Service, grant: Grant) -> tuple[Notice, ...]:
+    if grant.released is None or not set(service.held) - set(grant.ips):
+        return ()
+    note = f"{grant.released.rule}: {grant.released.what}"
+    return (_about(service, "ClearAssignment", "Release", note, warning=True),)
 
 
 def _about(service: Service, reason: str, action: str, note: str, *, warning: bool = False) -> Notice:

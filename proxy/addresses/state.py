@@ -24,6 +24,7 @@ class State(msgspec.Struct, frozen=True):
     objects: Mapping[Kind, Mapping[str, Change]] = {}
     complete: frozenset[Kind] = frozenset()  # a whole list of it came
     accepted: Accepted = Accepted()
+    revision: int = 0  # grows when an object changed in what is read of it: a Node's heartbeat is no news
 
     def of(self, kind: Kind, type_: type[T]) -> dict[str, T]:
         """The objects of a kind that can be used, by name."""
@@ -69,7 +70,12 @@ def _number(version: str) -> int:
 
 
 def _with(state: State, kind: Kind, now: Mapping[str, Change], complete: frozenset[Kind]) -> State:
-    state = msgspec.structs.replace(state, objects={**state.objects, kind: now}, complete=complete)
+    before = state.objects.get(kind, {})
+    news = complete != state.complete or before.keys() != now.keys()
+    news = news or any(change.object != before[name].object for name, change in now.items())
+    state = msgspec.structs.replace(
+        state, objects={**state.objects, kind: now}, complete=complete, revision=state.revision + news
+    )
     if kind is not Kind.POOL:
         return state
     reads = {name: pool.read for name, pool in state.of(Kind.POOL, PoolObject).items()}

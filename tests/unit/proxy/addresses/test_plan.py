@@ -11,6 +11,7 @@ from proxy.addresses.decode import Change, PoolObject
 from proxy.addresses.plan import Write, describe_grant, plan_pools, plan_problem_notices, plan_services
 from proxy.addresses.requests import Refusal, Rule
 from proxy.addresses.services import GRANTED
+from proxy.addresses.sharing import refuse_sharing
 from proxy.addresses.state import State, apply_list
 from proxy.addresses.types import Condition, Kind, PoolStatus, Problem, Service
 from tests.unit.proxy.addresses.builders import dual, pool, service
@@ -23,7 +24,7 @@ NO = Refusal(Rule.POOL_EXHAUSTED, "every address that it may use is taken: first
 
 
 def plan(one: Service, grant: Grant | None) -> list[Write]:
-    return [*plan_services({one.name: one}, Answer({one.name: grant} if grant else {}, {}), NOW)]
+    return [*plan_services({one.name: one}, Answer({one.name: grant} if grant else {}, {}), NOW).writes]
 
 
 def told(writes: list[Write]) -> list[tuple[str, bool, str]]:
@@ -177,9 +178,50 @@ def apply_write(one: Service, write: Write) -> Service:
 @given(worlds())
 def test_once_everything_is_written_there_is_nothing_to_write(world: World) -> None:
     services: dict[ServiceName, Service] = dict(world.services)
-    for write in plan_services(services, allocate(world), NOW):
-        name = ServiceName(write.name)
-        services[name] = apply_write(services[name], write)
-    settled = msgspec.structs.replace(world, services=services)
+    for _round in range(20):
+        planned = plan_services(services, allocate(msgspec.structs.replace(world, services=services)), NOW)
+        if not planned.writes:
+            break
+        for write in planned.writes:
+            name = ServiceName(write.name)
+            services[name] = apply_write(services[name], write)
 
-    assert [*plan_services(services, allocate(settled), NOW)] == []
+    assert planned == ((), False)
+
+
+@given(worlds())
+def test_at_no_moment_an_address_is_given_to_one_while_it_stands_with_another(world: World) -> None:
+    """Of those that agree at the beginning; write by write."""
+    services: dict[ServiceName, Service] = dict(world.services)
+    apart: set[IP] = set()
+    for name, one in services.items():
+        services[name] = msgspec.structs.replace(one, held=tuple(ip for ip in one.held if ip not in apart))
+        apart.update(one.held)
+    for _round in range(20):
+        planned = plan_services(services, allocate(msgspec.structs.replace(world, services=services)), NOW)
+        for write in planned.writes:
+            name = ServiceName(write.name)
+            services[name] = apply_write(services[name], write)
+            for ip in services[name].held:
+                others = [one for other, one in services.items() if other != name and ip in one.held]
+                assert all(refuse_sharing(ip, one, services[name]) is None for one in others)
+
+
+def test_two_that_must_change_places_give_up_first() -> None:
+    a, b = service("a", "192.0.2.1"), service("b", "192.0.2.2")
+    answer = Answer({a.name: Grant((IP("192.0.2.2"),), "p"), b.name: Grant((IP("192.0.2.1"),), "p")}, {})
+
+    planned = plan_services({a.name: a, b.name: b}, answer, NOW)
+
+    assert [write.patch["status"]["loadBalancer"] for write in planned.writes] == [{"ingress": None}] * 2
+    assert planned.postponed
+
+
+def test_who_takes_an_address_waits_until_the_other_has_given_it_up() -> None:
+    a, b = service("a"), service("b", "192.0.2.1")
+    answer = Answer({a.name: Grant((IP("192.0.2.1"),), "p"), b.name: Grant((IP("192.0.2.2"),), "p")}, {})
+
+    planned = plan_services({a.name: a, b.name: b}, answer, NOW)
+
+    assert [write.name for write in planned.writes] == ["shop/b"]
+    assert planned.postponed

@@ -94,3 +94,14 @@ def test_what_is_wrong_with_an_advertisement_is_reported() -> None:
     assert list_problems(apply_list(State(), Kind.ADVERTISEMENT, [change])) == {
         (Kind.ADVERTISEMENT, "a"): "spec.addresses: none given"
     }
+
+
+def test_a_nodes_heartbeat_is_no_news() -> None:
+    def node(version: str, *addresses: str) -> Change:
+        return Change(Kind.NODE, "n1", Node("n1", frozenset(addresses)), "u", version)  # type: ignore[arg-type]
+
+    state = apply_list(State(), Kind.NODE, [node("1", "192.0.2.1")])
+    beaten = apply_changes(state, Kind.NODE, [node("2", "192.0.2.1")])
+    moved = apply_changes(beaten, Kind.NODE, [node("3", "192.0.2.2")])
+
+    assert state.revision == beaten.revision < moved.revision
