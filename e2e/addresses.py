@@ -18,6 +18,7 @@ ACCOUNT = "closeby-controller"
 GRANTED = "closeby.dev/AddressGranted"
 USABLE = "closeby.dev/Usable"
 LEASE_S = 3
+METRICS_PORT = 17472
 
 
 class ControllerProcess:

@@ -1,12 +1,15 @@
 """As an administrator without a cloud I make pools, and Services of type LoadBalancer get addresses out of them."""
 
 import itertools
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
-from e2e.addresses import USABLE, ControllerProcess, Shop, install
+from e2e.addresses import METRICS_PORT, ROOT, USABLE, ControllerProcess, Shop, install
 from e2e.controlplane.api import Api
 from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.waiting import wait_for
@@ -23,7 +26,9 @@ def kubeconfig(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="module")
 def controller(kubeconfig: Path) -> Iterator[ControllerProcess]:
-    running = ControllerProcess("controller", kubeconfig, kubeconfig.parent)
+    running = ControllerProcess(
+        "controller", kubeconfig, kubeconfig.parent, "--metrics-bind-address", f"127.0.0.1:{METRICS_PORT}"
+    )
     wait_for(running.leads, "the controller leads")
     yield running
     running.kill()
@@ -236,3 +241,43 @@ def test_a_nodes_own_address_is_not_given_out(shop: Shop) -> None:
     assert shop.await_refusal("thief", "NodeAddress") == "203.0.113.40 is a Node's own address"
     shop.api.delete("Node", "lb-node")
     shop.await_ips("thief", "203.0.113.40")
+
+
+def test_metrics_count_addresses_by_pool(shop: Shop) -> None:
+    shop.pool("both", "203.0.113.0/30", "2001:db8:3::/126")
+    shop.service("web", ipFamilyPolicy="RequireDualStack")
+    shop.await_ips("web", "203.0.113.0", "2001:db8:3::")
+
+    def metrics() -> dict[str, float]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{METRICS_PORT}/metrics") as page:
+            families = [*text_string_to_metric_families(page.read().decode())]
+        samples = (sample for family in families for sample in family.samples)
+        return {one.name: one.value for one in samples if one.labels.get("pool") == f"{shop.name}-both"}
+
+    prefix = "metallb_allocator"
+    assert metrics() == {
+        f"{prefix}_addresses_total": 8,
+        f"{prefix}_addresses_in_use_total": 2,
+        f"{prefix}_ipv4_addresses_total": 4,
+        f"{prefix}_ipv4_addresses_in_use_total": 1,
+        f"{prefix}_ipv6_addresses_total": 4,
+        f"{prefix}_ipv6_addresses_in_use_total": 1,
+        f"{prefix}_services_allocated_total": 1,
+    }
+
+
+def test_the_documents_example_works(shop: Shop) -> None:
+    page = (ROOT / "docs" / "load-balancer.md").read_text()
+    example = page.partition("```yaml\n")[2].partition("```")[0]
+
+    for document in yaml.safe_load_all(example):
+        shop.api.apply(document)
+
+    wait_for(
+        lambda: shop.api.get("Service", "default/web")["status"].get("loadBalancer", {}).get("ingress"), "an address"
+    )
+    (ingress,) = shop.api.get("Service", "default/web")["status"]["loadBalancer"]["ingress"]
+    assert ingress["ip"] == "192.0.2.16"
+    for document in yaml.safe_load_all(example):
+        name = f"{document['metadata']['namespace']}/{document['metadata']['name']}"
+        shop.api.delete(document["kind"], name)
