@@ -9,6 +9,7 @@ import click
 import pytest
 import yaml
 
+from proxy.cli.controller import controller
 from proxy.cli.run import run
 from proxy.kubeproxy.configure import Own, build_config, name_in_file
 from proxy.kubeproxy.file import parse_config
@@ -81,7 +82,9 @@ def test_the_probes_ask_pages_of_the_health_server() -> None:
 
 def test_one_version_stands_everywhere() -> None:
     chart = load(DEPLOY / "helm/closeby/Chart.yaml")
-    tags = [load(DEPLOY / part / "kustomization.yaml")["images"][0]["newTag"] for part in ("base", "cleanup")]
+    tags = [
+        load(DEPLOY / part / "kustomization.yaml")["images"][0]["newTag"] for part in ("base", "cleanup", "controller")
+    ]
 
     assert {chart["version"], chart["appVersion"], *tags} == {VERSION}
 
@@ -91,3 +94,43 @@ def test_the_schema_describes_each_value_of_the_chart_and_no_other() -> None:
 
     assert schema["additionalProperties"] is False
     assert set(schema["properties"]) - {"global"} == set(load(DEPLOY / "helm/closeby/values.yaml"))
+
+
+CONTROLLER = DEPLOY / "controller" / "deployment.yaml"
+
+
+def test_the_controller_runs_without_any_right_on_its_node() -> None:
+    pod = pod_of(CONTROLLER)
+    (container,) = containers_of(CONTROLLER)
+
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert not {"hostNetwork", "hostPID", "hostIPC", "volumes"} & set(pod)
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_the_controllers_flags_and_port_are_its_own() -> None:
+    (container,) = containers_of(CONTROLLER)
+    flags = {name: option for option in controller.params for name in option.opts}
+    command, *given = container["args"]
+
+    assert command == "controller"
+    assert {arg.partition("=")[0] for arg in given} <= flags.keys()
+    assert str(flags["--metrics-bind-address"].default).endswith(f":{container['ports'][0]['containerPort']}")
+    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": container["ports"][0]["name"]}
+
+
+def test_the_controller_writes_nothing_but_status_events_and_its_lease() -> None:
+    documents = yaml.safe_load_all((DEPLOY / "controller" / "rbac.yaml").read_text())
+    rules = [rule for document in documents for rule in document.get("rules", ())]
+    written = {
+        resource
+        for rule in rules
+        for resource in rule["resources"]
+        if not set(rule["verbs"]) <= {"get", "list", "watch"}
+    }
+
+    assert written == {"services/status", "ipaddresspools/status", "events", "leases"}
