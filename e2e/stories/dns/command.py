@@ -1,8 +1,9 @@
 """The story's command: clusters, their stages, and docs/dns.md."""
 
 import os
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,9 +22,9 @@ from e2e.kind.life import Ask, bring_down, bring_up
 from e2e.kind.steps import steps_on
 from e2e.stories.clients import PodClients
 from e2e.stories.dns.coredns import NodeDns
-from e2e.stories.dns.rows import Run, render_figures
-from e2e.stories.dns.stages import STAGES, Pace, Scene
-from e2e.stories.dns.telling import tell
+from e2e.stories.dns.rows import Row, Run, render_figures, render_row
+from e2e.stories.dns.stages import STAGES, Pace, Scene, Stage
+from e2e.stories.dns.telling import find_broken, tell
 from e2e.stories.page import put_figures, render_run
 
 CLIENT_IMAGE = f"closeby:{closeby_version()}"
@@ -49,40 +50,43 @@ def main(proxies: tuple[str, ...], name: str, target: Path, *, keep: bool, **cho
     trafficDistribution, under each proxy (by default both). A pod on each worker looks names up, 100 times a second
     by UDP and TCP over IPv4 and IPv6, while nodes are drained, CoreDNS is updated, deleted, made unready and killed.
     It takes some ten minutes a cluster. Figures of each run are kept in .cache/dns, and the page gets all of them,
-    but for runs of chosen stages.
+    but for runs of chosen stages. The exit code is 1 if closeby lost a look-up that a proxy can keep.
     """
-    console = Console(stderr=True)
+    console, broken = Console(stderr=True), []
+    stages = [stage for stage in STAGES if stage.name in (chosen["stages"] or [stage.name])]
     with plain_errors("dns", console):
         for proxy in proxies or _PROXIES:
-            runs = _run_on_cluster(Proxy(proxy), name, chosen, (console, keep))
-            console.print(render_figures(runs), markup=False, soft_wrap=True)
+            archives = () if proxy == Proxy.CLOSEBY else (build_image(),)  # closeby brings what the clients run
+            with _cluster(Ask(name, _WORKERS, Proxy(proxy), archives=archives), console, keep=keep) as cluster:
+                for distribution, rows in _run(cluster, chosen["distributions"] or _DISTRIBUTIONS, stages, console):
+                    if proxy == Proxy.CLOSEBY:
+                        broken += [f"{distribution}: {title}" for title in find_broken(stages, rows)]
+                    if not chosen["stages"]:
+                        _keep_run(Run(str(proxy), distribution, _machine(), rows))
     if not chosen["stages"]:
         target.write_text(put_figures(target.read_text(), "dns", render_figures(_load_runs()), _PAGE))
         console.print(f"written: {target}", soft_wrap=True)
+    if broken:
+        console.print(f"closeby lost look-ups that it need not lose: {'; '.join(broken)}", soft_wrap=True)
+        sys.exit(1)
 
 
-def _run_on_cluster(
-    proxy: Proxy, name: str, chosen: dict[str, tuple[str, ...]], shown: tuple[Console, bool]
-) -> list[Run]:
-    """A run for each distribution, on one cluster; each is written down as soon as it is done."""
-    console, keep = shown
+def _run(
+    cluster: Cluster, distributions: Iterable[str], stages: Sequence[Stage], console: Console
+) -> Iterator[tuple[str, list[Row]]]:
+    """Each distribution with its rows."""
     steps = steps_on(console)
-    archives = () if proxy is Proxy.CLOSEBY else (build_image(),)  # closeby brings what the clients run
-    runs = []
-    with _cluster(Ask(name, _WORKERS, proxy, archives=archives), console, keep=keep) as cluster:
-        workers = label_zones(cluster)
-        with NodeDns(cluster) as dns, PodClients(cluster, workers, image=CLIENT_IMAGE) as clients:
-            for distribution in chosen["distributions"] or _DISTRIBUTIONS:
-                with steps(f"trafficDistribution: {distribution}"):
-                    dns.distribute(distribution)
-                    time.sleep(_FOLLOWED_S)
-                scene = Scene(cluster, dns, workers[0], Pace())
-                stages = [stage for stage in STAGES if not chosen["stages"] or stage.name in chosen["stages"]]
-                rows = tell(scene, stages, clients, steps)
-                runs.append(Run(str(proxy), distribution, _machine(), rows))
-                if not chosen["stages"]:
-                    _keep_run(runs[-1])
-    return runs
+    workers = label_zones(cluster)
+    with NodeDns(cluster) as dns, PodClients(cluster, workers, image=CLIENT_IMAGE) as clients:
+        for distribution in distributions:
+            with steps(f"trafficDistribution: {distribution}"):
+                dns.distribute(distribution)
+                time.sleep(_FOLLOWED_S)
+            rows = []
+            for row in tell(Scene(cluster, dns, workers[0], Pace()), stages, clients, steps):
+                rows.append(row)
+                console.print(f"  {render_row(row)}", markup=False, highlight=False, soft_wrap=True)
+            yield distribution, rows
 
 
 @contextmanager

@@ -30,10 +30,12 @@ class NodeDns:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._replicas = "2"
+        self._families = "SingleStack"
 
     def __enter__(self) -> Self:
         deployment = self._kubectl("get", "deployment", "coredns", "-o", "jsonpath={.spec.replicas} {..image}")
         self._replicas, image = deployment.split()
+        self._families = self._kubectl("get", "service", "kube-dns", "-o", "jsonpath={.spec.ipFamilyPolicy}")
         with tempfile.TemporaryDirectory(prefix="node-dns-") as scratch:
             overlay = Path(scratch).resolve()
             base = os.path.relpath(_EXAMPLE, overlay)
@@ -51,7 +53,7 @@ class NodeDns:
     ) -> None:
         self._kubectl("scale", "deployment", "coredns", f"--replicas={self._replicas}")
         self._kubectl("rollout", "status", "deployment/coredns", _LIMIT)
-        self._patch({"trafficDistribution": None})
+        self._patch({"trafficDistribution": None, "ipFamilyPolicy": self._families})
         self._kubectl("delete", DAEMON_SET, _LIMIT)
 
     def distribute(self, distribution: str) -> None:

@@ -89,11 +89,23 @@ def render_figures(runs: Sequence[Run]) -> str:
     return "\n".join([*(f"{machine}." for machine in machines), "", render_rows(runs)])
 
 
+def render_row(row: Row) -> str:
+    """The row in words."""
+    faults = f" ({_faults(row)})" if row.failed else ""
+    return (
+        f"{row.lookups:,} look-ups, {_percent(row.own, row.lookups)} on the own node, {row.retried:,} after a retry, "
+        f"{row.failed:,} failed{faults}, longest gap {row.longest_gap_s:.2f} s"
+    )
+
+
 def _cells(row: Row) -> str:
-    faults = ", ".join(f"{n:,} {fault}" for fault, n in sorted(row.faults.items()))
-    failed = f"{row.failed:,}" + (f" ({faults})" if faults else "")
+    failed = f"{row.failed:,}" + (f" ({_faults(row)})" if row.failed else "")
     shares = f"{_percent(row.own, row.lookups)} | {_percent(row.untouched_own, row.untouched)}"
     return f"{row.lookups:,} | {shares} | {row.retried:,} | {failed} | {row.longest_gap_s:.2f} s"
+
+
+def _faults(row: Row) -> str:
+    return ", ".join(f"{n:,} {fault}" for fault, n in sorted(row.faults.items()))
 
 
 def _percent(part: int, whole: int) -> str:

@@ -17,8 +17,8 @@ _TABLE = "inet closeby-story"
 class Pace(NamedTuple):
     """How long things are left as they are."""
 
-    steady_s: float = 30.0
-    held_s: float = 15.0  # a state out of the ordinary
+    steady_s: float = 20.0
+    held_s: float = 12.0  # a state out of the ordinary
     settled_s: float = 5.0  # after all is well again
 
 
@@ -46,6 +46,7 @@ class Stage(NamedTuple):
     title: str
     touches: Touches
     act: Callable[[Scene], None]
+    told: bool = True  # whether anybody tells the proxies before look-ups can fail
 
 
 def keep_steady(scene: Scene) -> None:
@@ -81,10 +82,15 @@ def delete_pod(scene: Scene) -> None:
 def make_unready(scene: Scene) -> None:
     """The kubelet finds the port of the readiness probe closed; CoreDNS goes on answering."""
     name, ip = _pod(scene)
-    chain = (
-        f"chain probes {{ type filter hook output priority 0; ip daddr {ip} tcp dport 8181 reject with tcp reset; }}"
-    )
-    scene.cluster.on(scene.node, "nft", "-f", "-", text=f"table {_TABLE} {{ {chain} }}\n")
+    table = f"""\
+table {_TABLE} {{
+    chain probes {{
+        type filter hook output priority 0
+        ip daddr {ip} tcp dport 8181 reject with tcp reset
+    }}
+}}
+"""
+    scene.cluster.on(scene.node, "nft", "-f", "-", text=table)
     try:
         scene.cluster.kubectl(NAMESPACE, "wait", "--for=condition=Ready=false", f"pod/{name}", "--timeout=120s")
         time.sleep(scene.pace.held_s)
@@ -96,11 +102,10 @@ def make_unready(scene: Scene) -> None:
 def kill(scene: Scene) -> None:
     """The node's CoreDNS is killed (SIGKILL), and the kubelet starts it again."""
     name, _ = _pod(scene)
-    container = scene.cluster.on(scene.node, "crictl", "ps", "--quiet", "--name=^coredns$", "--state=Running").split()[
-        0
-    ]
-    inspected = json.loads(scene.cluster.on(scene.node, "crictl", "inspect", container))
-    scene.cluster.on(scene.node, "kill", "-KILL", str(inspected["info"]["pid"]))
+    on = scene.cluster.on
+    container = on(scene.node, "crictl", "ps", "--quiet", "--name=^coredns$", "--state=Running").split()[0]
+    inspected = json.loads(on(scene.node, "crictl", "inspect", container))
+    on(scene.node, "kill", "-KILL", str(inspected["info"]["pid"]))
 
     def runs_again() -> bool:
         status = json.loads(scene.cluster.kubectl(NAMESPACE, "get", "pod", name, "-o", "json"))["status"]
@@ -118,7 +123,7 @@ STAGES = (
     Stage("updated", "rolling update of the DaemonSet", Touches.ALL, roll_out),
     Stage("deleted", "the pod is deleted", Touches.ONE, delete_pod),
     Stage("unready", "its readiness probe fails", Touches.ONE, make_unready),
-    Stage("killed", "the process is killed", Touches.ONE, kill),
+    Stage("killed", "the process is killed", Touches.ONE, kill, told=False),
 )
 
 
