@@ -144,6 +144,11 @@ class Shop:
         about = [one for one in found if _regarding(one).get("name") == name]
         return [(one["type"], one["reason"], one.get("note") or one.get("message", "")) for one in about]
 
+    def events_of_objects(self) -> set[tuple[str, str]]:
+        """Name and note of the Events about pools and advertisements."""
+        found = self.api.items("Event", NAMESPACE)
+        return {(_regarding(one).get("name", ""), one.get("note") or one.get("message", "")) for one in found}
+
     def close(self) -> None:
         """Services and pools are gone."""
         for one in self.api.items("Service", self.name):

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from e2e.addresses import METRICS_PORT, ROOT, USABLE, ControllerProcess, Shop, install
+from e2e.addresses import METRICS_PORT, NAMESPACE, ROOT, USABLE, ControllerProcess, Shop, install
 from e2e.controlplane.api import Api
 from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.waiting import wait_for
@@ -281,3 +281,32 @@ def test_the_documents_example_works(shop: Shop) -> None:
     for document in yaml.safe_load_all(example):
         name = f"{document['metadata']['namespace']}/{document['metadata']['name']}"
         shop.api.delete(document["kind"], name)
+
+
+def test_what_gets_broken_keeps_its_last_good_version_and_an_event_says_so(shop: Shop) -> None:
+    shop.pool("first", "203.0.113.0/30")
+    shop.service("web")
+    shop.await_ips("web", "203.0.113.0")
+
+    shop.pool("first", "203.0.113.9-203.0.113.1")
+    repeated = [{"matchLabels": {"a": "b"}}] * 2  # which a schema can't tell
+    name = f"{shop.name}-twice"
+    shop.api.apply(
+        {
+            "apiVersion": "metallb.io/v1beta1",
+            "kind": "L2Advertisement",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {"nodeSelectors": repeated},
+        }
+    )
+
+    wrong = '"203.0.113.9-203.0.113.1" ends before it begins; write it as 203.0.113.1-203.0.113.9'
+    notes = {
+        (f"{shop.name}-first", f"spec.addresses[0]: {wrong}; its last good version stands"),
+        (name, "spec.nodeSelectors[1]: repeats an earlier selector"),
+    }
+    wait_for(lambda: notes <= shop.events_of_objects(), "Events say so")
+    shop.service("more")
+    shop.await_ips("more", "203.0.113.1")
+    assert shop.ips("web") == ["203.0.113.0"]
+    shop.api.delete("L2Advertisement", f"{NAMESPACE}/{name}")

@@ -15,6 +15,7 @@ from proxy.sources.transport import ApiError, ApiServer, Body
 log = structlog.get_logger()
 
 LEASE = "closeby-controller"
+JOIN_S = 5.0  # for a request that the server leaves unanswered
 _NOT_FOUND, _CONFLICT = 404, 409
 
 
@@ -47,7 +48,7 @@ class Elector:
     def stop(self) -> None:
         """Give the Lease back, so that another needn't wait for it."""
         self._stopping.set()
-        self._thread.join()
+        self._thread.join(JOIN_S)
         led, self._until_s = self.leads(), float("-inf")
         if led and self._seen is not None:
             try:

@@ -72,7 +72,8 @@ def _number(version: str) -> int:
 def _with(state: State, kind: Kind, now: Mapping[str, Change], complete: frozenset[Kind]) -> State:
     before = state.objects.get(kind, {})
     news = complete != state.complete or before.keys() != now.keys()
-    news = news or any(change.object != before[name].object for name, change in now.items())
+    changed = ((change, before[name]) for name, change in now.items() if not news and change is not before[name])
+    news = news or any(change.object != held.object for change, held in changed)
     state = msgspec.structs.replace(
         state, objects={**state.objects, kind: now}, complete=complete, revision=state.revision + news
     )

@@ -94,6 +94,7 @@ def judge(documents: Iterable[Document], namespace: str) -> Verdict:
     findings: list[Finding] = []
     counts: dict[str, int] = {}
     pools: dict[str, tuple[_Named, Read]] = {}
+    advertisements: list[tuple[_Named, object]] = []
     for document in documents:
         value = document.value
         if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
@@ -108,7 +109,10 @@ def judge(documents: Iterable[Document], namespace: str) -> Verdict:
         if named.name:
             problems += _check_object(value, kind, named, pools)
         findings += [named.find(kind, problem) for problem in problems]
+        if kind == Kind.ADVERTISEMENT and not problems:
+            advertisements.append((named, value))
     findings += _check_together(pools)
+    findings += _check_references(advertisements, pools)
     return Verdict(tuple(findings), counts)
 
 
@@ -184,3 +188,14 @@ def _check_together(pools: Mapping[str, tuple[_Named, Read]]) -> Iterator[Findin
     valid = {name: read for name, (_named, read) in pools.items() if not read.problems}
     for name, problems in accept_pools({}, valid).problems.items():
         yield pools[name][0].find(Kind.POOL, problems[0])
+
+
+def _check_references(
+    advertisements: Iterable[tuple[_Named, object]], pools: Mapping[str, tuple[_Named, Read]]
+) -> Iterator[Finding]:
+    """Pools that no file has, where the files have any: they may be in the cluster already."""
+    for named, value in advertisements:
+        for index, name in enumerate(msgspec.convert(value, wire.Advertisement).spec.ip_address_pools or ()):
+            if pools and name not in pools:
+                what = f'no pool "{name}" is among these files{suggest(name, pools)}'
+                yield named.find(Kind.ADVERTISEMENT, Problem(f"spec.ipAddressPools[{index}]", what), fatal=False)

@@ -85,6 +85,17 @@ def pool(name: str, *addresses: str) -> str:
             id="a kind that isn't read",
         ),
         pytest.param("{kind: Pod, apiVersion: v1, metadata: {name: p}}", [], id="somebody else's object"),
+        pytest.param(
+            pool("office", "192.0.2.0/30") + "---\n{kind: L2Advertisement, apiVersion: metallb.io/v1beta1, "
+            "metadata: {name: x}, spec: {ipAddressPools: [offce]}}",
+            [
+                (
+                    'f.yaml document 2: L2Advertisement x: spec.ipAddressPools[0]: no pool "offce" is among these '
+                    'files; did you mean "office"?'
+                )
+            ],
+            id="a pool that isn't there",
+        ),
         pytest.param("- a", ["f.yaml document 1: kind: none given: this is no object"], id="no object"),
         pytest.param("a: [", ["f.yaml document 1: not YAML: line "], id="no YAML"),
         pytest.param(
