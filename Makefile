@@ -66,8 +66,8 @@ differential: $(READY) ## Random worlds for closeby and for kube-proxy, and wher
 	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.differential $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED)) $(DIFFERENTIAL_FLAGS)
 
-image: $(READY) ## closeby's container image, as build/closeby-*.tar, and in docker where a daemon runs
-	@$(PYTHON) -m deploy.image.build $(IMAGE_FLAGS)
+image: $(READY) ## closeby's container image, as build/closeby-*.tar, and in docker where a daemon runs (BASE=debian:bookworm-slim)
+	@$(PYTHON) -m deploy.image.build $(if $(BASE),--base $(BASE)) $(IMAGE_FLAGS)
 
 kind: $(READY) ## A real cluster without a service proxy (PROXY=kube-proxy for the peer, WORKERS=6 for three zones)
 	@.ci/setup kind

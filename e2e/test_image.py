@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from deploy.image.base import BaseError
 from deploy.image.build import BuildError, build_image
+from deploy.image.debian import DebianError
 from e2e.cluster.cluster import ACCOUNT, Cluster
 from e2e.cluster.daemon import HEALTHZ_PORT
 from e2e.cluster.kernel import list_rules
@@ -35,7 +35,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = os.environ.get("CLOSEBY_IMAGE")
     try:
         built = Path(file) if file else build_image("closeby:test", folder / "image.tar", with_docker=False)
-    except (BuildError, BaseError) as error:
+    except (BuildError, DebianError) as error:
         pytest.skip(f"no image: {error}")
     config = unpack(built, folder / "rootfs")
     assert config["config"]["User"] == "65532:65532"

@@ -1,134 +1,104 @@
-"""Writes an image file of folders: one tar that docker, containerd, podman and kind load.
+"""Writes images into one file, a tar that docker, containerd, podman and kind load.
 
-The same input gives the same bytes.
-
-The OCI image layout, with docker's manifest.json beside it; layers as gzip.
+The OCI image layout (image specification 1.1), with docker's manifest.json beside it. A layer that several images share
+is in it once. The same input gives the same bytes.
 """
 
-import gzip
 import hashlib
 import io
 import json
-import os
-import stat
+import platform
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
+from deploy.image.layers import Layer
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MEDIA = "application/vnd.oci.image."
-_LEVEL = 6  # of gzip: 9 takes three times as long for a hundredth less
-_CAPABILITY = "security.capability"
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # as Go and Debian name them
+
+
+class Image(NamedTuple):
+    """Layers from the bottom, and how they are run."""
+
+    tag: str  # closeby:0.1.0
+    layers: tuple[Layer, ...]
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    user: str = ""
+    labels: Mapping[str, str] = MappingProxyType({})
+    created: str = "1970-01-01T00:00:00Z"  # RFC 3339
 
 
 class Blob(NamedTuple):
-    """A part of the image, found by its digest."""
+    """A small part of the image, found by its digest."""
 
     media_type: str
     content: bytes
 
     @property
     def digest(self) -> str:
-        """sha256 in hex."""
-        return hashlib.sha256(self.content).hexdigest()
+        """As descriptors have it: "sha256:..."."""
+        return f"sha256:{hashlib.sha256(self.content).hexdigest()}"
 
     def describe(self) -> dict[str, object]:
         """An OCI descriptor."""
-        return {"mediaType": self.media_type, "digest": f"sha256:{self.digest}", "size": len(self.content)}
+        return {"mediaType": self.media_type, "digest": self.digest, "size": len(self.content)}
 
 
-class Layer(NamedTuple):
-    """A layer, and the digest of its content before compression."""
-
-    blob: Blob
-    diff_id: str
-
-
-class Image(NamedTuple):
-    """What `write_image` is told."""
-
-    tag: str  # closeby:0.1.0
-    architecture: str  # as Go and Debian name it: amd64
-    created: str  # RFC 3339
-    labels: Mapping[str, str]
+def architecture() -> str:
+    """This machine's."""
+    machine = platform.machine()
+    return _ARCHITECTURES.get(machine, machine)
 
 
-def pack_layer(folder: Path, mtime_s: int) -> Layer:
-    """The folder as a layer: everything root's, in order, of one time, with the file capabilities that it has."""
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for path in _walk(folder):
-            entry = tar.gettarinfo(str(path), arcname=str(path.relative_to(folder)))
-            entry.uid = entry.gid = 0
-            entry.uname = entry.gname = ""
-            entry.mtime = mtime_s
-            if entry.isreg():
-                if _CAPABILITY in os.listxattr(path):
-                    value = os.getxattr(path, _CAPABILITY)
-                    entry.pax_headers = {f"SCHILY.xattr.{_CAPABILITY}": value.decode("utf-8", "surrogateescape")}
-                with path.open("rb") as file:
-                    tar.addfile(entry, file)
-            else:
-                tar.addfile(entry)
-    content = raw.getvalue()
-    packed = gzip.compress(content, compresslevel=_LEVEL, mtime=0)
-    return Layer(Blob(f"{_MEDIA}layer.v1.tar+gzip", packed), hashlib.sha256(content).hexdigest())
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    """Everything below, folders before what is in them."""
-    for path in sorted(folder.iterdir()):
-        yield path
-        if stat.S_ISDIR(path.lstat().st_mode):
-            yield from _walk(path)
-
-
-def image_config(image: Image, layers: Sequence[Layer]) -> Blob:
-    """How the image runs."""
-    run = {
-        "User": "65532:65532",
-        "Entrypoint": ["/usr/local/bin/closeby"],
-        "Cmd": ["--help"],
-        "Env": ["PATH=/usr/local/bin:/usr/bin"],
-        "WorkingDir": "/",
-        "Labels": dict(sorted(image.labels.items())),
-    }
+def image_config(image: Image) -> Blob:
+    """How the image runs; its digest is the image's id."""
+    run: dict[str, object] = {"Env": [f"PATH={PATH}"], "WorkingDir": "/"}
+    if image.entrypoint:
+        run["Entrypoint"] = image.entrypoint
+    if image.command:
+        run["Cmd"] = image.command
+    if image.user:
+        run["User"] = image.user
+    if image.labels:
+        run["Labels"] = dict(sorted(image.labels.items()))
     config = {
-        "architecture": image.architecture,
+        "architecture": architecture(),
         "os": "linux",
         "created": image.created,
         "config": run,
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.diff_id}" for layer in layers]},
+        "rootfs": {"type": "layers", "diff_ids": [layer.diff_id for layer in image.layers]},
     }
     return Blob(f"{_MEDIA}config.v1+json", _json(config))
 
 
-def write_image(path: Path, image: Image, layers: Sequence[Layer]) -> str:
-    """Write the file, whole or not at all; its image id, sha256 in hex."""
-    config = image_config(image, layers)
-    parts = [layer.blob.describe() for layer in layers]
-    whole = {"schemaVersion": 2, "mediaType": f"{_MEDIA}manifest.v1+json", "config": config.describe(), "layers": parts}
-    manifest = Blob(f"{_MEDIA}manifest.v1+json", _json(whole))
-    name, _, version = image.tag.rpartition(":")
-    named = {"io.containerd.image.name": full_name(image.tag), "org.opencontainers.image.ref.name": version}
-    index = {"schemaVersion": 2, "manifests": [manifest.describe() | {"annotations": named}]}
-    blobs = [config, manifest, *(layer.blob for layer in layers)]
-    docker = {
-        "Config": f"blobs/sha256/{config.digest}",
-        "RepoTags": [f"{name}:{version}"],
-        "Layers": [f"blobs/sha256/{layer.blob.digest}" for layer in layers],
-    }
-    files = {f"blobs/sha256/{blob.digest}": blob.content for blob in blobs}
-    files |= {"index.json": _json(index), "manifest.json": _json([docker])}
-    files["oci-layout"] = _json({"imageLayoutVersion": "1.0.0"})
+def write_archive(path: Path, images: Iterable[Image]) -> None:
+    """Write the file, whole or not at all."""
     partial = path.with_name(f"{path.name}.partial")
+    index, docker = [], []
     with tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as tar:
-        for file, content in files.items():
-            entry = tarfile.TarInfo(file)
-            entry.size, entry.mode = len(content), 0o644
-            tar.addfile(entry, io.BytesIO(content))
+        stored: set[str] = set()
+        for image in images:
+            config, manifest = image_config(image), _manifest(image)
+            for blob in (config, manifest):
+                if blob.digest not in stored:
+                    _add_bytes(tar, _place(blob.digest), blob.content)
+                    stored.add(blob.digest)
+            for layer in image.layers:
+                if layer.digest not in stored:
+                    _add_layer(tar, layer)
+                    stored.add(layer.digest)
+            index.append(manifest.describe() | {"annotations": _names(image.tag)})
+            layers = [_place(layer.digest) for layer in image.layers]
+            docker.append({"Config": _place(config.digest), "RepoTags": [image.tag], "Layers": layers})
+        _add_bytes(tar, "index.json", _json({"schemaVersion": 2, "manifests": index}))
+        _add_bytes(tar, "manifest.json", _json(docker))
+        _add_bytes(tar, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
     partial.replace(path)
-    return config.digest
 
 
 def full_name(tag: str) -> str:
@@ -137,6 +107,36 @@ def full_name(tag: str) -> str:
     if slash and ("." in first or ":" in first or first == "localhost"):
         return tag
     return f"docker.io/{tag}" if slash else f"docker.io/library/{tag}"
+
+
+def _manifest(image: Image) -> Blob:
+    kind = f"{_MEDIA}manifest.v1+json"
+    packed = f"{_MEDIA}layer.v1.tar+gzip"
+    layers = [{"mediaType": packed, "digest": layer.digest, "size": layer.size_bytes} for layer in image.layers]
+    config = image_config(image).describe()
+    return Blob(kind, _json({"schemaVersion": 2, "mediaType": kind, "config": config, "layers": layers}))
+
+
+def _names(tag: str) -> dict[str, str]:
+    version = tag.rpartition(":")[2]
+    return {"io.containerd.image.name": full_name(tag), "org.opencontainers.image.ref.name": version}
+
+
+def _place(digest: str) -> str:
+    return f"blobs/{digest.replace(':', '/')}"
+
+
+def _add_layer(tar: tarfile.TarFile, layer: Layer) -> None:
+    entry = tarfile.TarInfo(_place(layer.digest))
+    entry.size, entry.mode = layer.size_bytes, 0o644
+    with layer.path.open("rb") as content:
+        tar.addfile(entry, content)
+
+
+def _add_bytes(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), 0o644
+    tar.addfile(entry, io.BytesIO(content))
 
 
 def _json(value: object) -> bytes:

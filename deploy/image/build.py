@@ -19,15 +19,17 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
-from deploy.image.archive import Image, pack_layer, write_image
-from deploy.image.base import ROOT, BaseError, make_base
+from deploy.image.archive import Image, architecture, write_archive
+from deploy.image.base import ROOT, make_base
+from deploy.image.debian import DebianError
+from deploy.image.layers import pack_folder
 from deploy.image.root import PYTHON, VERSIONS
 
 PUBLISHED = "debian:bookworm-slim"
 _LAYERS = ("system", "packages", "closeby")
 _SOURCES = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "endpointslice", "proxy")
 _FOR_PYTHON = shutil.ignore_patterns("__pycache__", "*.pyc")
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_ENTRYPOINT, _COMMAND, _USER = ("/usr/local/bin/closeby",), ("--help",), "65532:65532"  # as in the Dockerfile
 # In a mount namespace of its own: nothing stays mounted, whatever ends it. And in a network namespace: nothing is
 # fetched.
 _IN_CHROOT = """
@@ -57,11 +59,13 @@ def version() -> str:
 def build_image(tag: str, output: Path, base: str = "", *, with_docker: bool = True) -> Path:
     """`output`, an image file; in docker as well where a daemon runs.
 
-    BuildError or BaseError says what is in the way.
+    BuildError or DebianError says what is in the way.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
     if with_docker and _works("docker", "info"):
         _build_by_docker(tag, output, base)
+    elif base:
+        raise BuildError("--base names a docker image, so it takes a docker daemon")
     else:
         _build_by_chroot(tag, output)
     say(f"{tag}: {output.stat().st_size / 1e6:.0f} MB")
@@ -115,9 +119,9 @@ def _build_by_chroot(tag: str, output: Path) -> None:
         say("the layers, in a chroot")
         _run("unshare", "--mount", "--net", "sh", "-c", _IN_CHROOT, "sh", str(base), str(work))
         say("the image file")
-        layers = [pack_layer(work / "layers" / part, _time_s()) for part in _LAYERS]
-        versions = json.loads((work / "layers" / "closeby" / VERSIONS).read_text())
-        write_image(output, Image(tag, _architecture(), _created(), _labels(versions)), layers)
+        layers = tuple(pack_folder(work / f"{part}.tar.gz", work / "layers" / part, _time_s()) for part in _LAYERS)
+        labels = _labels(json.loads((work / "layers" / "closeby" / VERSIONS).read_text()))
+        write_archive(output, [Image(tag, layers, _ENTRYPOINT, _COMMAND, _USER, labels, _created())])
 
 
 def _labels(versions: Mapping[str, str]) -> dict[str, str]:
@@ -139,11 +143,6 @@ def _time_s() -> int:
 
 def _created() -> str:
     return dt.datetime.fromtimestamp(_time_s(), dt.UTC).isoformat().replace("+00:00", "Z")
-
-
-def _architecture() -> str:
-    machine = os.uname().machine
-    return _ARCHITECTURES.get(machine, machine)
 
 
 def _git(*args: str) -> str:
@@ -177,10 +176,10 @@ def _read_arguments() -> Namespace:
 def main() -> int:
     """Build and print the path; 1 with plain words if it can't be built."""
     asked = _read_arguments()
-    output = asked.output or ROOT / "build" / f"closeby-{version()}-{_architecture()}.tar"
+    output = asked.output or ROOT / "build" / f"closeby-{version()}-{architecture()}.tar"
     try:
         print(build_image(asked.tag, output.resolve(), asked.base, with_docker=not asked.without_docker))
-    except (BuildError, BaseError) as error:
+    except (BuildError, DebianError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

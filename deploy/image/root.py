@@ -151,10 +151,22 @@ def lay_packages(source: Path, packages: Path, own: Path) -> None:
     """By pip: closeby, split into what it needs and itself."""
     site = packages / SITE
     offline = ("--no-index", "--find-links", str(WHEELS)) if WHEELS.is_dir() else ()
+    # By the environment, since it holds for what builds closeby, too; the flag does not.
+    pins = f"PIP_CONSTRAINT={source / 'constraints.txt'}"
     run(
-        *(PYTHON, "-m", "pip", "install", "--quiet", "--root-user-action=ignore", "--disable-pip-version-check"),
+        *(
+            "env",
+            pins,
+            PYTHON,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--root-user-action=ignore",
+            "--disable-pip-version-check",
+        ),
         *("--no-compile", "--break-system-packages", *offline, "--target", str(site)),
-        *("--constraint", str(source / "constraints.txt"), str(source)),
+        str(source),
     )
     remove(site, _PACKAGES_LEFT)
     (own / SITE).mkdir(parents=True)

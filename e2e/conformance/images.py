@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from e2e.kind.images import debian
-from e2e.kind.images.archive import Image, Layer, pack_programs, write_archive
+from deploy.image.archive import Image, write_archive
+from deploy.image.layers import Layer, pack_programs
+from e2e.kind.images.roots import make_roots, recipe
 from e2e.kind.steps import Steps
 
 _SH = {"/usr/bin/sh": "bash"}  # specs take /bin/sh for one that knows [[ and arrays
@@ -55,13 +56,13 @@ def plan_images(tags: Iterable[str], layers: Layers) -> list[Image]:
 
 def make_archive(suite: Path, programs: Programs, cache: Path, steps: Steps) -> Path:
     """The archive of all images, written once per version of the suite and recipe. DebianError."""
-    digest = hashlib.sha256(f"{debian.recipe()} {suite.parent.name} {[p.parent.name for p in programs]}".encode())
+    digest = hashlib.sha256(f"{recipe()} {suite.parent.name} {[p.parent.name for p in programs]}".encode())
     digest.update(Path(__file__).read_bytes())
     archive = cache / f"suite-{digest.hexdigest()[:12]}.tar"
     if archive.exists():
         return archive
     listed = subprocess.run([str(suite), "--list-images"], check=True, capture_output=True, text=True).stdout
-    roots = debian.make_roots(cache, steps)
+    roots = make_roots(cache, steps)
     with steps("images of the suite"), tempfile.TemporaryDirectory(dir=cache) as scratch:
         folder = Path(scratch)
         agnhost = {"/agnhost": programs.agnhost, "/coredns": programs.coredns}

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
+from deploy.image.debian import DebianError
 from e2e.binaries.build import BuildError
 from e2e.kind.daemon import DockerdError
 from e2e.kind.docker import CommandError
-from e2e.kind.images.debian import DebianError
 from e2e.world.netns import NetnsError
 
 

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from deploy.image.debian import DebianError
 from e2e.binaries.build import version_of
 from e2e.kind.cluster import Cluster, list_clusters
 from e2e.kind.config import Proxy, Wanted
 from e2e.kind.daemon import DockerdError, find_docker, folder, start_docker, stop_docker
 from e2e.kind.docker import CommandError, Docker
 from e2e.kind.host import allow_watching, look_at_host
-from e2e.kind.images.debian import DebianError
 from e2e.kind.images.node import Programs, build_programs, make_node_image
 from e2e.kind.install import install_closeby
 from e2e.kind.steps import Steps, steps_on

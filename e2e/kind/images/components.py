@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from e2e.kind.images.archive import Image, Layer
+from deploy.image.archive import Image
+from deploy.image.layers import Layer
 
 BIN = "/usr/local/bin"
 KUBE_NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl")

@@ -18,15 +18,17 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from deploy.image import archive, layers
+from deploy.image.archive import PATH, write_archive
+from deploy.image.layers import pack_programs
 from e2e.binaries.build import build, source_of, version_of
 from e2e.controlplane.waiting import wait_for
 from e2e.kind.docker import Docker
-from e2e.kind.images import archive, components, debian
-from e2e.kind.images.archive import pack_programs, write_archive
+from e2e.kind.images import components, roots
 from e2e.kind.steps import Steps
 
 _REPOSITORY = "closeby.test/kind-node"
-_RECIPE = ("node.py", "components.py", "archive.py")
+_RECIPE = (Path(__file__), Path(components.__file__), Path(archive.__file__), Path(layers.__file__))
 _CONTAINERD_S = 60.0
 _PINNED = "io.cri-containerd.pinned=pinned"  # no kubelet short of disk may remove such an image
 _STORAGE_CLASS = """\
@@ -73,9 +75,9 @@ def build_programs(console: Console) -> Programs:
 
 def image_tag(programs: Programs) -> str:
     """Names all that goes into the image, so that an image of this name needs no rebuild."""
-    digest = hashlib.sha256(f"{debian.recipe()} {[str(path.parent.name) for path in programs]}".encode())
-    for name in _RECIPE:
-        digest.update(Path(__file__).with_name(name).read_bytes())
+    digest = hashlib.sha256(f"{roots.recipe()} {[str(path.parent.name) for path in programs]}".encode())
+    for file in _RECIPE:
+        digest.update(file.read_bytes())
     return f"{_REPOSITORY}:{version_of('k8s.io/kubernetes')}-{digest.hexdigest()[:12]}"
 
 
@@ -85,15 +87,15 @@ def make_node_image(docker: Docker, programs: Programs, cache: Path, console: Co
     if docker.works("docker", "image", "inspect", tag):
         return tag
     kind_source = source_of("sigs.k8s.io/kind", console)
-    roots = debian.make_roots(cache, steps)
-    base = f"{_REPOSITORY}:base-{debian.recipe()}"
+    debian = roots.make_roots(cache, steps)
+    base = f"{_REPOSITORY}:base-{roots.recipe()}"
     if not docker.works("docker", "image", "inspect", base):
         with steps("import of the root file system"):
-            docker.run("docker", "import", str(roots.node), base)
+            docker.run("docker", "import", str(debian.node), base)
     with tempfile.TemporaryDirectory(dir=cache) as scratch:
         images = Path(scratch) / "images.tar"
         with steps("images of the control plane"):
-            tags = _write_images(Path(scratch), images, programs, roots)
+            tags = _write_images(Path(scratch), images, programs, debian)
         with steps("node image"), _container(docker, base) as container:
             overlay = Path(scratch) / "overlay.tar"
             _write_overlay(overlay, programs, kind_source, components.sandbox_image(tags))
@@ -114,14 +116,14 @@ def _remove_others(docker: Docker, kept: set[str]) -> None:
         docker.works("docker", "rmi", tag)
 
 
-def _write_images(scratch: Path, path: Path, programs: Programs, roots: debian.Roots) -> dict[str, str]:
+def _write_images(scratch: Path, path: Path, programs: Programs, debian: roots.Roots) -> dict[str, str]:
     """Write the archive; component -> tag."""
     version = version_of("k8s.io/kubernetes")
     kubeadm = (str(programs.kube), "kubeadm", "config", "images", "list", f"--kubernetes-version={version}")
     tags = components.parse_tags(subprocess.run(kubeadm, check=True, capture_output=True, text=True).stdout)
     kube = {f"{components.BIN}/kube": programs.kube}
     layers = components.Layers(
-        roots.toolbox,
+        debian.toolbox,
         pack_programs(scratch / "kube", kube, components.links_to_kube()),
         pack_programs(scratch / "coredns", {"/coredns": programs.coredns}, {}),
         pack_programs(scratch / "pause", {"/pause": programs.pause}, {}),
@@ -134,7 +136,7 @@ def _write_images(scratch: Path, path: Path, programs: Programs, roots: debian.R
 def _container(docker: Docker, image: str) -> Iterator[str]:
     """A container of the image that does nothing, removed afterwards. What it runs with, the commit keeps."""
     flags = ("--detach", "--privileged", "--network=none", "--stop-signal=SIGRTMIN+3", "--env=container=docker")
-    path = f"--env=PATH={archive.PATH}"
+    path = f"--env=PATH={PATH}"
     container = docker.run("docker", "run", *flags, path, "--entrypoint=sleep", image, "infinity").strip()
     try:
         yield container

@@ -1,26 +1,21 @@
-"""The image file: what is in it, that it is the same each time, and how a tag is written in full."""
+"""The image file: who finds what in it, that it is the same each time, and how a tag is written in full."""
 
 import hashlib
 import io
 import json
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from deploy.image.archive import Image, full_name, pack_layer, write_image
-
-IMAGE = Image("closeby:1.2.3", "amd64", "2026-01-01T00:00:00Z", {"b": "2", "a": "1"})
+from deploy.image.archive import Image, full_name, image_config, write_archive
+from deploy.image.layers import Layer, pack_tar
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    layer = tmp_path / "layer"
-    (layer / "usr/bin").mkdir(parents=True)
-    (layer / "usr/bin/program").write_text("#!")
-    (layer / "usr/bin/program").chmod(0o755)
-    (layer / "bin").symlink_to("usr/bin")
-    return layer
+def layers(tmp_path: Path) -> tuple[Layer, Layer]:
+    return pack_tar(tmp_path / "below", io.BytesIO(b"below")), pack_tar(tmp_path / "above", io.BytesIO(b"above"))
 
 
 def read(path: Path) -> dict[str, bytes]:
@@ -28,46 +23,70 @@ def read(path: Path) -> dict[str, bytes]:
         return {entry.name: tar.extractfile(entry).read() for entry in tar if entry.isfile()}  # type: ignore[union-attr]
 
 
-def test_a_layer_is_roots_and_has_folders_before_what_is_in_them(folder: Path) -> None:
-    layer = pack_layer(folder, 1000)
+def read_twice(path: Path) -> list[dict[str, Any]]:
+    """Each image as docker finds it, and as containerd does: name, id, configuration, layers."""
+    files = read(path)
 
-    with tarfile.open(fileobj=io.BytesIO(layer.blob.content)) as tar:
-        entries = tar.getmembers()
-    assert [(e.name, e.mtime, e.uid, e.uname) for e in entries] == [
-        (name, 1000, 0, "") for name in ("bin", "usr", "usr/bin", "usr/bin/program")
-    ]
-    assert entries[0].linkname == "usr/bin"
-    assert entries[-1].mode == 0o755
+    def blob(digest: str) -> bytes:
+        return files[f"blobs/{digest.replace(':', '/')}"]
+
+    found = []
+    for entry in json.loads(files["manifest.json"]):
+        named = {"name": full_name(entry["RepoTags"][0]), "config": json.loads(files[entry["Config"]])}
+        found.append(named | {"id": entry["Config"], "layers": [files[layer] for layer in entry["Layers"]]})
+    for entry in json.loads(files["index.json"])["manifests"]:
+        manifest = json.loads(blob(entry["digest"]))
+        config = manifest["config"]["digest"]
+        named = {"name": entry["annotations"]["io.containerd.image.name"], "config": json.loads(blob(config))}
+        parts = [blob(layer["digest"]) for layer in manifest["layers"]]
+        assert [layer["size"] for layer in manifest["layers"]] == [len(part) for part in parts]
+        found.append(named | {"id": f"blobs/{config.replace(':', '/')}", "layers": parts})
+    return found
 
 
-def test_the_same_input_is_the_same_image_whenever_it_was_written(folder: Path, tmp_path: Path) -> None:
-    first = write_image(tmp_path / "first.tar", IMAGE, [pack_layer(folder, 1000)])
-    (folder / "usr/bin/program").touch()
-    second = write_image(tmp_path / "second.tar", IMAGE, [pack_layer(folder, 1000)])
+def test_docker_and_containerd_find_the_same_images_with_their_layers_in_order(
+    layers: tuple[Layer, Layer], tmp_path: Path
+) -> None:
+    below, above = layers
+    write_archive(tmp_path / "images.tar", [Image("closeby:1", layers, ("/a",)), Image("r.test/b:1", (below,))])
 
-    assert first == second
-    assert (tmp_path / "first.tar").read_bytes() == (tmp_path / "second.tar").read_bytes()
+    *docker, first, second = read_twice(tmp_path / "images.tar")
+    assert docker == [first, second]
+    assert (first["name"], second["name"]) == ("docker.io/library/closeby:1", "r.test/b:1")
+    assert first["layers"] == [below.path.read_bytes(), above.path.read_bytes()]
+    assert first["config"]["rootfs"]["diff_ids"] == [below.diff_id, above.diff_id]
+
+
+def test_everything_is_found_by_its_digest_and_stored_once(layers: tuple[Layer, Layer], tmp_path: Path) -> None:
+    twins = [Image(tag, layers) for tag in ("r.test/a:1", "r.test/b:1")]
+    write_archive(tmp_path / "images.tar", twins)
+
+    with tarfile.open(tmp_path / "images.tar") as tar:
+        names = tar.getnames()
+    assert len(names) == len(set(names))
+    for name, content in read(tmp_path / "images.tar").items():
+        if name.startswith("blobs/"):
+            assert name.rpartition("/")[2] == hashlib.sha256(content).hexdigest()
+
+
+def test_the_same_images_are_the_same_file(layers: tuple[Layer, Layer], tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        write_archive(tmp_path / name, [Image("closeby:1.2.3", layers)])
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
     assert not [*tmp_path.glob("*.partial")]
 
 
-def test_docker_and_containerd_find_the_same_parts_under_their_own_names(folder: Path, tmp_path: Path) -> None:
-    layer = pack_layer(folder, 1000)
-    image_id = write_image(tmp_path / "image.tar", IMAGE, [layer])
-    files = read(tmp_path / "image.tar")
-
-    (docker,) = json.loads(files["manifest.json"])
-    (entry,) = json.loads(files["index.json"])["manifests"]
-    manifest = json.loads(files["blobs/sha256/" + entry["digest"].removeprefix("sha256:")])
-    config = json.loads(files[docker["Config"]])
-    assert docker["RepoTags"] == ["closeby:1.2.3"]
-    assert entry["annotations"]["io.containerd.image.name"] == "docker.io/library/closeby:1.2.3"
-    assert manifest["config"]["digest"] == f"sha256:{image_id}"
-    assert [part["digest"] for part in manifest["layers"]] == [f"sha256:{layer.blob.digest}"]
-    assert config["rootfs"]["diff_ids"] == [f"sha256:{layer.diff_id}"]
-    assert config["config"]["Labels"] == {"a": "1", "b": "2"}
-    for name, content in files.items():
-        if name.startswith("blobs/"):
-            assert name.rpartition("/")[2] == hashlib.sha256(content).hexdigest()
+def test_an_image_says_how_it_runs_and_nothing_that_it_was_not_told() -> None:
+    told = Image("a:1", (), ("/a",), ("-x",), "65534", {"b": "2", "a": "1"}, "2026-01-01T00:00:00Z")
+    config = json.loads(image_config(told).content)
+    assert config["created"] == "2026-01-01T00:00:00Z"
+    assert {name: config["config"][name] for name in ("Entrypoint", "Cmd", "User", "Labels")} == {
+        "Entrypoint": ["/a"],
+        "Cmd": ["-x"],
+        "User": "65534",
+        "Labels": {"a": "1", "b": "2"},
+    }
+    assert json.loads(image_config(Image("b:1", ())).content)["config"].keys() == {"Env", "WorkingDir"}
 
 
 @pytest.mark.parametrize(

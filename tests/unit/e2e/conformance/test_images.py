@@ -1,9 +1,9 @@
 from pathlib import Path
 
+from deploy.image.layers import Layer
 from e2e.conformance.images import Layers, plan_images
-from e2e.kind.images.archive import Layer
 
-LAYERS = Layers(*(Layer(Path(name), f"sha256:{name}") for name in Layers._fields))
+LAYERS = Layers(*(Layer(Path(name), f"sha256:{name}", "sha256:packed", 1) for name in Layers._fields))
 REGISTRY = "images.example/e2e-test-images"
 
 

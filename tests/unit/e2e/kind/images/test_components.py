@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.kind.images.archive import Layer
+from deploy.image.layers import Layer
 from e2e.kind.images.components import Layers, parse_tags, plan_images, sandbox_image
 
 LISTED = """\
@@ -12,7 +12,7 @@ images.example/coredns/coredns:v1.14.2
 images.example/pause:3.10.2
 images.example/etcd:3.6.8-0
 """
-LAYERS = Layers(*(Layer(Path(name), f"sha256:{name}") for name in Layers._fields))
+LAYERS = Layers(*(Layer(Path(name), f"sha256:{name}", "sha256:packed", 1) for name in Layers._fields))
 
 
 def test_tags_go_by_the_components_last_name() -> None:
