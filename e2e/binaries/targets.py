@@ -15,6 +15,7 @@ class Target(NamedTuple):
     module: str  # whose version names the result
     is_test: bool = False  # `go test -c` makes it
     large: bool = False  # it compiles most of Kubernetes
+    any_kubernetes: bool = False  # one serves every version: it is go.mod's
 
     def arguments(self, version: str, output: str) -> list[str]:
         """Arguments of `go` that write the program to `output`.
@@ -39,8 +40,8 @@ TARGETS = {
     target.name: target
     for target in (
         Target("kube", "./kube", _KUBERNETES, large=True),
-        Target("kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind"),
-        Target("crictl", "sigs.k8s.io/cri-tools/cmd/crictl", "sigs.k8s.io/cri-tools"),
+        Target("kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind", any_kubernetes=True),
+        Target("crictl", "sigs.k8s.io/cri-tools/cmd/crictl", "sigs.k8s.io/cri-tools", any_kubernetes=True),
         Target("coredns", "./coredns", "github.com/coredns/coredns"),
         Target("pause", "./pause", _KUBERNETES),
         Target("network.test", "./network", _KUBERNETES, is_test=True, large=True),

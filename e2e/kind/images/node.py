@@ -21,7 +21,7 @@ from rich.console import Console
 from deploy.image import archive, layers
 from deploy.image.archive import PATH, write_archive
 from deploy.image.layers import pack_programs
-from e2e.binaries.build import build, source_of, version_of
+from e2e.binaries.build import build, kubernetes_versions, source_of, version_of
 from e2e.controlplane.waiting import wait_for
 from e2e.kind.docker import Docker
 from e2e.kind.images import components, roots
@@ -105,15 +105,18 @@ def make_node_image(docker: Docker, programs: Programs, cache: Path, console: Co
             _preload(docker, container, images)
             entrypoint = json.dumps(["/usr/local/bin/entrypoint", "/sbin/init"])
             docker.run("docker", "commit", "--change", f"ENTRYPOINT {entrypoint}", container, tag)
-    _remove_others(docker, {tag, base})
+    _remove_earlier(docker, {tag, base})
     return tag
 
 
-def _remove_others(docker: Docker, kept: set[str]) -> None:
-    """Remove the images of earlier recipes and versions, 600 MB each, that no cluster uses."""
+def _remove_earlier(docker: Docker, kept: set[str]) -> None:
+    """Remove the images of earlier recipes, 600 MB each, that no cluster uses; not those of another Kubernetes."""
+    here = version_of("k8s.io/kubernetes")
+    others = tuple(f"{_REPOSITORY}:{version}-" for version in kubernetes_versions() if version != here)
     listed = docker.run("docker", "images", "--format={{.Repository}}:{{.Tag}}", _REPOSITORY)
     for tag in set(listed.split()) - kept:
-        docker.works("docker", "rmi", tag)
+        if not tag.startswith(others):
+            docker.works("docker", "rmi", tag)
 
 
 def _write_images(scratch: Path, path: Path, programs: Programs, debian: roots.Roots) -> dict[str, str]:

@@ -1,10 +1,12 @@
+import re
 from pathlib import Path
 
 import pytest
 
 from e2e.binaries.targets import TARGETS, parse_versions
 
-GO_MOD = Path(__file__).parents[4] / "e2e" / "binaries" / "go.mod"
+BINARIES = Path(__file__).parents[4] / "e2e" / "binaries"
+MODULE_FILES = sorted(BINARIES.glob("*.mod"))
 
 
 def test_versions_are_what_is_required_and_not_what_is_replaced() -> None:
@@ -20,9 +22,18 @@ def test_versions_are_what_is_required_and_not_what_is_replaced() -> None:
     }
 
 
-@pytest.mark.parametrize("name", sorted(TARGETS))
-def test_go_mod_pins_what_a_target_is_named_by(name: str) -> None:
-    assert parse_versions(GO_MOD.read_text())[TARGETS[name].module].startswith("v")
+@pytest.mark.parametrize("file", [pytest.param(file, id=file.name) for file in MODULE_FILES])
+def test_a_module_file_pins_what_its_targets_are_named_by(file: Path) -> None:
+    targets = [target for target in TARGETS.values() if file.name == "go.mod" or not target.any_kubernetes]
+    assert {target.module for target in targets} <= parse_versions(file.read_text()).keys()
+
+
+def test_a_module_file_pins_one_kubernetes_throughout() -> None:
+    for file in MODULE_FILES:
+        minor = parse_versions(file.read_text())["k8s.io/kubernetes"].removeprefix("v1.")
+        replaced = re.findall(r"^\tk8s.io/\S+ => k8s.io/\S+ v0\.(\S+)$", file.read_text(), re.MULTILINE)
+        assert set(replaced) == {minor}
+        assert file.name in {"go.mod", f"kubernetes-1.{minor.partition('.')[0]}.mod"}
 
 
 def test_kubernetes_is_stamped_with_its_version() -> None:
