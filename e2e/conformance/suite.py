@@ -41,9 +41,9 @@ def run_suite(binaries: Binaries, target: Target, part: Part, procs: int, output
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
         ):
             assert process.stdout
-            for line in process.stdout:
-                log.write(line)
-                sys.stderr.buffer.write(line)
+            while said := process.stdout.read1():  # type: ignore[attr-defined]  # not by lines: a dot a spec is shown
+                log.write(said)
+                sys.stderr.buffer.write(said)
                 sys.stderr.flush()
     return process.returncode
 
