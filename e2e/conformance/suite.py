@@ -56,7 +56,7 @@ def ginkgo_command(binaries: Binaries, target: Target, part: Part, procs: int, p
     output, kubectl = paths
     return [
         *(str(binaries.ginkgo), "run", f"--procs={procs}", "--no-color", "--succinct", "--keep-going"),
-        f"--timeout={_LIMIT}",
+        *(f"--timeout={_LIMIT}", "--silence-skips"),
         f"--focus={part.focus}",
         *([f"--skip={part.skip}"] if part.skip else []),  # an empty one would match every spec
         *(f"--output-dir={output}", f"--json-report={REPORT}", "--junit-report=junit.xml"),
