@@ -1,0 +1,169 @@
+"""Heartbeats: what one says, and what hearing one changes."""
+
+from msgspec.structs import replace
+
+from proxy.l2.actions import Note
+from proxy.l2.draft import Draft
+from proxy.l2.events import Received
+from proxy.l2.guard import shorten_listening
+from proxy.l2.hearing import has_majority, is_heard, two_way
+from proxy.l2.messages import Beat, Want
+from proxy.l2.state import NOTHING, Member, Path, Wire
+from proxy.l2.types import LATER, NEVER, NOBODY, NODE_NETWORK, Channel, MemberId
+
+JITTER = 0.2  # of the interval, only ever earlier: never in phase with others
+
+
+def send_beats(draft: Draft) -> None:
+    """One on each wire and on the node network, when they are due."""
+    state = draft.state
+    if draft.now < state.beat_s:
+        draft.hurry(state.beat_s)
+        return
+    for channel in (NODE_NETWORK, *draft.wires):
+        send_beat(draft, channel)
+    chance = ((draft.me ^ draft.seq) * 0x9E3779B97F4A7C15 >> 40) % 1024 / 1024
+    due = draft.now + draft.timing.interval_s * (1 - JITTER * chance)
+    draft.set(beat_s=due)
+    draft.hurry(due)
+
+
+def send_beat(draft: Draft, channel: Channel, to: MemberId = NOBODY) -> None:
+    """What this member hears on the channel."""
+    wire = draft.wires.get(channel)
+    ages: dict[MemberId, float] = {}
+    for member in draft.members.values():
+        path = member.paths.get(channel)
+        if path is not None and not member.left:
+            ages[member.id] = draft.now - path.heard_s
+    if wire is None:
+        members = 1 + sum(member.session is not None and not member.left for member in draft.members.values())
+        draft.send(channel, Beat(ages, "", members, frozenset(draft.wires)), to)
+    elif wire.carrier:
+        draft.send(channel, Beat(ages, wire.mac, 1 + len(wire.roster)), to)
+
+
+def hear(draft: Draft, event: Received, member: Member) -> Member:
+    """Any genuine message is a sign of life; a heartbeat says more."""
+    channel, body = event.channel, event.message.body
+    before = member.path(channel)
+    was_silent = not is_heard(draft, before)
+    path = replace(before, heard_s=draft.now, silent=False, looks=0)
+    if isinstance(body, Beat):
+        path = replace(
+            path,
+            names_me=body.ages_s.get(draft.me, LATER) < draft.detect_s,
+            ages_s=body.ages_s,
+            beat_s=draft.now,
+            roster=body.roster,
+            mac=body.mac,
+        )
+        if body.wires:
+            member = replace(member, wires=body.wires)
+    had = _has_two_way(draft, channel) if path.names_me != before.names_me or was_silent else True
+    if was_silent:
+        member = _came_back(draft, member, before)
+    member = draft.put_path(member, channel, path)
+    if was_silent:
+        send_beat(draft, channel, member.id)
+    if isinstance(body, Beat):
+        _note_wire(draft, channel, member, path, had_two_way=had)
+        _compare(draft, channel, member)
+    return member
+
+
+def _came_back(draft: Draft, member: Member, before: Path) -> Member:
+    """It ranks last for a minute, unless another channel had it all along."""
+    if any(is_heard(draft, path) for path in member.paths.values()):
+        return member
+    if before.heard_s > NEVER and draft.now - member.since_s >= draft.detect_s:
+        draft.report(Note.MEMBER_BACK, member=member.id)
+        return replace(member, since_s=draft.now)
+    return member
+
+
+def _has_two_way(draft: Draft, channel: Channel) -> bool:
+    wire = draft.wires.get(channel)
+    return wire is None or bool(two_way(draft, wire))
+
+
+def _note_wire(draft: Draft, channel: Channel, member: Member, path: Path, *, had_two_way: bool) -> None:
+    """The roster, and since when this node's own way is proven (F4)."""
+    wire = draft.wires.get(channel)
+    if wire is None:
+        return
+    if path.names_me and member.id not in wire.roster:
+        wire = replace(wire, roster=wire.roster | {member.id}, blind=False)
+        draft.put_wire(wire)
+    if wire.alone:
+        wire = replace(wire, alone=False, blind=False)
+        draft.put_wire(wire)
+    if path.names_me and not had_two_way:
+        draft.put_wire(replace(wire, proven_s=draft.now))
+    shorten_listening(draft, draft.wires[channel])
+
+
+def _compare(draft: Draft, channel: Channel, member: Member) -> None:
+    """Ask for its claims if they aren't what we believe; once an interval."""
+    tally = draft.tallies.get(member.id, NOTHING)
+    if (tally.digest, tally.size) == (member.digest, member.count):
+        return
+    if draft.now - member.wanted_s >= draft.timing.interval_s / 2:
+        draft.put_member(replace(draft.members[member.id], wanted_s=draft.now))
+        draft.send(channel, Want(), member.id)
+
+
+def watch_members(draft: Draft) -> None:
+    """Note who fell silent, and whose keys that concerns; look for majorities won and lost."""
+    for member in draft.members.values():
+        for channel, path in member.paths.items():
+            if path.silent:
+                continue
+            if not is_heard(draft, path):
+                _fell_silent(draft, draft.members[member.id], channel, path)
+            else:
+                draft.hurry(path.heard_s + draft.detect_s)
+    for wire in draft.wires.values():
+        _watch_majority(draft, wire)
+
+
+def _fell_silent(draft: Draft, member: Member, channel: Channel, path: Path) -> None:
+    draft.put_path(member, channel, replace(path, silent=True))
+    wire = draft.wires.get(channel)
+    if wire is None:
+        affected = [each.name for each in draft.wires.values() if each.blind]
+    else:
+        affected = [channel]
+        draft.put_wire(replace(wire, loss_s=draft.now))
+        draft.report(Note.MEMBER_SILENT, member=member.id, detail=channel)
+    for hold in draft.holds.values():
+        if hold.owner == member.id and hold.key.wire in affected:
+            draft.note_busy(hold)
+        elif hold.giver == member.id:
+            draft.hurry()
+
+
+def _watch_majority(draft: Draft, wire: Wire) -> None:
+    has = has_majority(draft, wire)
+    if has and wire.majority_s == LATER:
+        draft.put_wire(replace(wire, majority_s=draft.now))
+        draft.report(Note.MAJORITY_BACK, detail=wire.name)
+    elif not has and wire.majority_s != LATER:
+        draft.put_wire(replace(wire, majority_s=LATER, minority_s=draft.now))
+        draft.report(Note.MAJORITY_LOST, detail=wire.name)
+
+
+def watch_blindness(draft: Draft) -> None:
+    """Where members say that they are on the wire, and none was ever heard there, the node network judges (F13)."""
+    for wire in draft.wires.values():
+        here = frozenset(
+            member.id
+            for member in draft.members.values()
+            if wire.name in member.wires and is_heard(draft, member.path(NODE_NETWORK))
+        )
+        never = not any(member.path(wire.name).heard_s > NEVER for member in draft.members.values())
+        if never and here and draft.now - draft.base.up_s >= 2 * draft.detect_s:
+            if not wire.blind:
+                draft.report(Note.WIRE_BLIND, detail=wire.name)
+            if not wire.blind or here - wire.roster:
+                draft.put_wire(replace(wire, blind=True, roster=wire.roster | here))

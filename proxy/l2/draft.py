@@ -1,0 +1,214 @@
+"""A state while one step changes it: maps are copied at their first write, so the state before stays whole."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from proxy.l2.actions import Action, Note, Owned, Report, Send, Withdraw
+from proxy.l2.candidates import Vip, Why
+from proxy.l2.messages import Body, Flags, Header, Message
+from proxy.l2.state import NOTHING, Hold, Member, Path, State, Tally, Wire
+from proxy.l2.types import LATER, MASK, NOBODY, NODE_NETWORK, OWNING, Channel, Key, MemberId, Mine, claim_digest
+
+STALE_S = 60.0  # a table older than that ranks its node last (F10)
+
+
+class Draft:
+    """What the rules read and write; `freeze` gives the next state."""
+
+    def __init__(self, state: State, now: float) -> None:
+        self.base = state
+        self.now = now
+        self.me = state.me
+        self.settings = state.settings
+        self.timing = state.settings.timing
+        self.detect_s = state.settings.timing.detect_s
+        self.actions: list[Action] = []
+        self.places: dict[Channel, dict[Key, MemberId]] = {}  # what this step found of keys that nobody owns
+        self.offers: dict[tuple[Channel, MemberId, bool], list[tuple[Key, int]]] = {}
+        self.claimed: dict[Key, None] = {}  # claims of ours to be told at the end of the step
+        self.scalars: dict[str, object] = {}
+        self.seq = state.seq
+        self.wake_s = state.wake_s
+        self.members: dict[MemberId, Member] | Mapping[MemberId, Member] = state.members
+        self.wires: dict[Channel, Wire] | Mapping[Channel, Wire] = state.wires
+        self.holds: dict[Key, Hold] | Mapping[Key, Hold] = state.holds
+        self.tallies: dict[MemberId, Tally] | Mapping[MemberId, Tally] = state.tallies
+        self.busy: set[Key] | frozenset[Key] = state.busy
+        self.mine: set[Key] | frozenset[Key] = state.mine
+
+    def freeze(self) -> State:
+        """The next state."""
+        return replace(
+            self.base,
+            seq=self.seq,
+            last_step_s=self.now,
+            wake_s=self.wake_s,
+            members=self.members,
+            wires=self.wires,
+            holds=self.holds,
+            tallies=self.tallies,
+            busy=self.busy if isinstance(self.busy, frozenset) else frozenset(self.busy),
+            mine=self.mine if isinstance(self.mine, frozenset) else frozenset(self.mine),
+            **self.scalars,
+        )
+
+    # What the state says of itself.
+
+    @property
+    def state(self) -> State:
+        """The base with the scalars that this step has set; its maps may be behind."""
+        if self.scalars:
+            self.base = replace(self.base, **self.scalars)
+            self.scalars = {}
+        return self.base
+
+    def set(self, **scalars: object) -> None:
+        """Change fields of the state that aren't maps."""
+        self.scalars |= scalars
+
+    def hurry(self, at_s: float | None = None) -> None:
+        """Let the timed rules run then at the latest; None: in this step."""
+        self.wake_s = min(self.wake_s, self.now if at_s is None else at_s)
+
+    # Writes.
+
+    def put_member(self, member: Member) -> None:
+        """Replace what is known of a member."""
+        if self.members is self.base.members:
+            self.members = dict(self.members)
+        self.members[member.id] = member  # type: ignore[index]  # a copy since the line before
+
+    def put_path(self, member: Member, channel: Channel, path: Path) -> Member:
+        """Replace what is heard of a member on one channel; the new member."""
+        changed = replace(member, paths={**member.paths, channel: path})
+        self.put_member(changed)
+        return changed
+
+    def put_wire(self, wire: Wire) -> None:
+        """Replace what is known of a wire."""
+        self.wires = {**self.wires, wire.name: wire}
+
+    def put_hold(self, hold: Hold) -> None:
+        """Replace what is known of a key, and keep count of who owns what."""
+        before = self.holds.get(hold.key)
+        if self.holds is self.base.holds:
+            self.holds = dict(self.holds)
+        self.holds[hold.key] = hold  # type: ignore[index]  # a copy since the line before
+        if before is None or before.owner != hold.owner or before.known != hold.known:
+            if before is not None:
+                self._count(before, -1)
+            self._count(hold, 1)
+        was = before.mine if before is not None else Mine.NONE
+        if (was is Mine.NONE) != (hold.mine is Mine.NONE):
+            self.actions.append(Withdraw(hold.key) if hold.mine is Mine.NONE else Owned(hold.key))
+            self.mine = self.mine ^ {hold.key}
+        self.note_busy(hold)
+
+    def note_busy(self, hold: Hold) -> None:
+        """Whether time may change the key, so that the timed rules look at it."""
+        if self._is_busy(hold) != (hold.key in self.busy):
+            self.busy = self.busy ^ {hold.key}
+        if hold.key in self.busy:
+            self.hurry()
+
+    def _is_busy(self, hold: Hold) -> bool:
+        if hold.mine in OWNING:
+            return (
+                hold.mine is Mine.QUIET
+                or hold.announce_s != LATER
+                or hold.offered is not None
+                or hold.unfit_s != LATER
+                or hold.better_s != LATER
+            )
+        if hold.mine is Mine.LINGER:
+            return True
+        return self.may_be_free(hold) and self.fit(hold.key) is Why.ELIGIBLE
+
+    def may_be_free(self, hold: Hold) -> bool:
+        """Whether the owner isn't known to be up on the key's wire."""
+        owner = self.members.get(hold.owner)
+        if owner is None or owner.left:
+            return True
+        wire = self.wires.get(hold.key.wire)
+        return owner.path(NODE_NETWORK if wire is not None and wire.blind else hold.key.wire).silent
+
+    def _count(self, hold: Hold, sign: int) -> None:
+        if hold.owner == NOBODY:
+            return
+        before = self.tallies.get(hold.owner, NOTHING)
+        digest = (before.digest + sign * claim_digest(hold.key, hold.known)) & MASK
+        self.tallies = {**self.tallies, hold.owner: Tally(digest, before.size + sign)}
+
+    # Reads.
+
+    def hold(self, key: Key) -> Hold:
+        """What is known of a key; of a new one nothing."""
+        return self.holds.get(key) or Hold(key, orphan_s=self.now)
+
+    def vip(self, key: Key) -> Vip | None:
+        """What the proxy's table says."""
+        return self.state.table.vips.get(key)
+
+    def fit(self, key: Key) -> Why:
+        """Whether this member may own the key, judged by itself alone."""
+        vip = self.vip(key)
+        if vip is None:
+            return Why.NOT_IN_TABLE
+        wire = self.wires.get(key.wire)
+        if wire is None:
+            return Why.NO_INTERFACE
+        if not wire.carrier:
+            return Why.NO_CARRIER
+        if self.state.draining or self.state.stopped:
+            return Why.DRAINING
+        if not vip.programmed:
+            return Why.NOT_PROGRAMMED
+        return vip.mine.why
+
+    def is_stale(self) -> bool:
+        """Whether this node's table is older than what others should rely on."""
+        return self.state.proxy_gone or self.now - self.state.fresh_s > STALE_S
+
+    # What goes out.
+
+    def send(self, channel: Channel, body: Body, to: MemberId = NOBODY) -> None:
+        """A message, with the header that is true now."""
+        self.actions.append(self.letter(channel, body, to))
+
+    def letter(self, channel: Channel, body: Body, to: MemberId = NOBODY) -> Send:
+        """The same, for who keeps it."""
+        self.seq += 1
+        state = self.state
+        tally = self.tallies.get(self.me, NOTHING)
+        header = Header(
+            sender=self.me,
+            session=state.session,
+            seq=self.seq,
+            clock_s=self.now,
+            flags=self._flags(),
+            table_age_s=max(0.0, self.now - state.fresh_s),
+            digest=tally.digest,
+            count=tally.size,
+            formats=self.settings.formats,
+            newest_key=self.settings.keys[-1],
+        )
+        up = [member for member in self.members.values() if not member.left and member.session is not None]
+        newest = min([self.settings.formats[1], *(member.formats[1] for member in up)])
+        known = min([self.settings.keys[-1], *(member.newest_key for member in up)])
+        key_id = known if known in self.settings.keys else self.settings.keys[0]
+        return Send(channel, Message(header, body, to), key_id, max(newest, self.settings.formats[0]))
+
+    def report(self, note: Note, key: Key | None = None, member: MemberId = NOBODY, detail: str = "") -> None:
+        """Something for people."""
+        self.actions.append(Report(note, key, member, detail))
+
+    def _flags(self) -> Flags:
+        flags = Flags.NONE
+        if self.state.draining:
+            flags |= Flags.DRAINING
+        if self.state.restarting:
+            flags |= Flags.RESTARTING
+        if self.is_stale():
+            flags |= Flags.STALE
+        return flags

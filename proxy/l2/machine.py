@@ -1,0 +1,196 @@
+"""One step of ownership: a state, the time and an event give the next state and what to do.
+
+The order at every step is the rules': first whether we stood still, then the event, then what is due. Equal input gives
+equal output, so a recording can be played again.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from proxy.l2 import announcing, beats, claims, doubt, evidence, giving, local, sessions, taking
+from proxy.l2.actions import Action, Note, SetTimer
+from proxy.l2.draft import Draft
+from proxy.l2.events import (
+    ArpSeen,
+    DrainAsked,
+    DrainEnded,
+    EchoReply,
+    Event,
+    LinkChanged,
+    MemberDeleted,
+    MoveAsked,
+    ProxyGone,
+    Received,
+    RestartAsked,
+    StopAsked,
+    TableChanged,
+    TableFresh,
+    Tick,
+    WireActive,
+)
+from proxy.l2.guard import guard, saw_frame, watch_wires
+from proxy.l2.hearing import channel_of, is_up
+from proxy.l2.messages import Bye, Claims, Offer, Release, Want
+from proxy.l2.placing import standings
+from proxy.l2.state import State
+from proxy.l2.types import LATER, NODE_NETWORK, OWNING, MemberId
+
+TICKS_AN_INTERVAL = 4
+SLOW_S = 1.0
+SHORTEST_S = 0.001  # no two ticks come closer, whatever rounding does to a due time
+
+
+class Step(NamedTuple):
+    """What a step gives."""
+
+    state: State
+    actions: tuple[Action, ...]
+
+
+def step(state: State, now: float, event: Event) -> Step:
+    """`now` is monotonic; a clock that goes back stands still instead. Never raises, whatever the event holds."""
+    draft = Draft(state, max(now, state.last_step_s))
+    handler = _HANDLERS.get(type(event))
+    if (guard(draft) or isinstance(event, _OWN)) and handler is not None and not state.stopped:
+        handler(draft, event)
+    if (draft.now >= draft.wake_s or isinstance(event, Tick)) and not draft.state.stopped:
+        _pass_time(draft)
+        draft.wake_s = max(draft.wake_s, draft.now + SHORTEST_S)
+    claims.flush_claims(draft)
+    giving.flush_offers(draft)
+    if draft.wake_s != state.wake_s:
+        draft.actions.append(SetTimer(draft.wake_s))
+    return Step(draft.freeze(), tuple(draft.actions))
+
+
+def _pass_time(draft: Draft) -> None:
+    """All that time alone may bring, in the rules' order; each says when it must be looked at again."""
+    draft.wake_s = draft.now + draft.timing.interval_s / TICKS_AN_INTERVAL
+    watch_wires(draft)
+    beats.watch_members(draft)
+    beats.send_beats(draft)
+    taking.look_at_suspects(draft)
+    if draft.now >= draft.state.slow_s:
+        _look_slowly(draft)
+    _look_at_keys(draft)
+    claims.flush_claims(draft)
+    doubt.doubt(draft)
+    claims.flush_claims(draft)
+    announcing.announce(draft)
+
+
+def _look_at_keys(draft: Draft) -> None:
+    grounds: taking.Grounds = {}
+    ups = {name: standings(draft, name) for name in draft.wires} if draft.busy else {}
+    for key in sorted(draft.busy):
+        hold = draft.holds[key]
+        if hold.until_s != LATER:
+            giving.mature(draft, hold)
+            hold = draft.holds[key]
+        if hold.mine in OWNING:
+            if hold.better_s != LATER or hold.unfit_s != LATER:
+                giving.review(draft, hold, ups.get(key.wire, {}))
+        else:
+            taking.consider(draft, hold, grounds)
+
+
+def _look_slowly(draft: Draft) -> None:
+    """Once a second: heirs, balance, bars, refreshing, and causes to give keys away."""
+    since_s = draft.state.slow_s - SLOW_S
+    draft.set(slow_s=draft.now + SLOW_S)
+    beats.watch_blindness(draft)
+    doubt.lift_bars(draft)
+    announcing.refresh(draft, since_s)
+    local.review_all(draft)
+    giving.balance(draft)
+    _renew_heirs(draft)
+    state = draft.state
+    if state.draining and not draft.mine and not state.drained:
+        draft.set(drained=True)
+        draft.report(Note.DRAINED)
+
+
+def _renew_heirs(draft: Draft) -> None:
+    """Name heirs anew when somebody came or went, or the table changed."""
+    seen = frozenset(
+        (name, member.id)
+        for name, wire in draft.wires.items()
+        for member in draft.members.values()
+        if is_up(draft, member, channel_of(wire))
+    )
+    state = draft.state
+    if not state.heirs_due and seen == state.members_seen:
+        return
+    draft.set(members_seen=seen, heirs_due=False)
+    owned = [key for key in draft.mine if draft.holds[key].mine in OWNING]
+    changed = []
+    for key, heirs in claims.heirs_of(draft, owned).items():
+        if heirs != draft.holds[key].heirs:
+            draft.put_hold(replace(draft.holds[key], heirs=heirs))
+            changed.append(claims.state_of(draft.holds[key]))
+    if changed:
+        claims.tell(draft, changed)
+
+
+def _receive(draft: Draft, event: Received) -> None:
+    member = sessions.admit(draft, event)
+    if member is None:
+        return
+    body = event.message.body
+    if isinstance(body, Bye):
+        _hear_bye(draft, member.id)
+        return
+    member = beats.hear(draft, event, member)
+    seq = event.message.header.seq
+    if isinstance(body, Claims) and seq > draft.members[member.id].claims_seq:
+        draft.put_member(replace(draft.members[member.id], claims_seq=seq))
+        claims.hear_claims(draft, draft.members[member.id], body)
+    elif isinstance(body, Want):
+        claims.tell_all(draft, event.channel, member.id)
+    elif isinstance(body, Offer):
+        giving.hear_offer(draft, member, body)
+    elif isinstance(body, Release):
+        claims.hear_release_wish(draft, member, body)
+
+
+def _hear_bye(draft: Draft, sender: MemberId) -> None:
+    member = draft.members[sender]
+    past = member.past | {member.session} if member.session is not None else member.past
+    draft.put_member(replace(member, left=True, session=None, past=past, paths={}, digest=0, count=0))
+    for wire in draft.wires.values():
+        draft.put_wire(replace(wire, roster=wire.roster - {member.id}))
+    draft.report(Note.MEMBER_LEFT, member=member.id)
+    claims.forget(draft, member.id)
+
+
+def _delete_member(draft: Draft, event: MemberDeleted) -> None:
+    if event.member in draft.members and not any(
+        is_up(draft, draft.members[event.member], channel) for channel in (NODE_NETWORK, *draft.wires)
+    ):
+        _hear_bye(draft, event.member)
+
+
+def _frame(draft: Draft, event: WireActive) -> None:
+    saw_frame(draft, draft.wires.get(event.wire))
+
+
+_HANDLERS: dict[type, Callable[[Draft, Any], None]] = {
+    Received: _receive,
+    ArpSeen: evidence.see_arp,
+    WireActive: _frame,
+    EchoReply: doubt.hear_echo,
+    LinkChanged: local.change_link,
+    TableChanged: local.change_table,
+    TableFresh: local.freshen_table,
+    ProxyGone: local.lose_proxy,
+    DrainAsked: local.begin_drain,
+    DrainEnded: local.end_drain,
+    RestartAsked: local.begin_restart,
+    StopAsked: local.stop_all,
+    MoveAsked: local.move_key,
+    MemberDeleted: _delete_member,
+}
+# What this node's own parts say is true however late we are.
+_OWN = (LinkChanged, TableChanged, TableFresh, ProxyGone, DrainAsked, DrainEnded, RestartAsked, StopAsked, MoveAsked)

@@ -1,0 +1,62 @@
+"""What reaches whom: cuts of one way or both, of messages or of every frame, and links that are out."""
+
+import random
+from collections.abc import Iterable
+from enum import StrEnum
+
+from proxy.l2.types import NODE_NETWORK, Channel
+
+WIRE = Channel("192.0.2.0/24")
+GATEWAY = "gateway"
+
+
+class Frames(StrEnum):
+    """What is sent."""
+
+    MESSAGE = "message"
+    ARP = "arp"
+
+
+class Lan:
+    """One wire and the node network, which is the same wire unless `separate`."""
+
+    def __init__(self, chance: random.Random, *, separate: bool) -> None:
+        self.chance = chance
+        self.separate = separate
+        self.loss = 0.0
+        self.deaf: set[tuple[str, str, Channel]] = set()  # (from, to, channel): no message passes
+        self.cut: set[tuple[str, str, Channel]] = set()  # no frame passes
+        self.unplugged: set[str] = set()  # from the wire: neither peers nor clients hear it
+        self.off_network: set[str] = set()  # from a separate node network
+
+    def passes(self, sender: str, receiver: str, channel: Channel, frames: Frames) -> bool:
+        """Whether one frame gets through now."""
+        place = WIRE if not self.separate else channel
+        way = (sender, receiver, place)
+        if way in self.cut or (frames is Frames.MESSAGE and way in self.deaf):
+            return False
+        out = self.off_network if place == NODE_NETWORK else self.unplugged
+        if sender in out or receiver in out:
+            return False
+        return not (self.loss and self.chance.random() < self.loss)
+
+    def delay_s(self) -> float:
+        """From 0.2 to 1.5 ms."""
+        return 0.0002 + 0.0013 * self.chance.random()
+
+    def separate_groups(self, these: Iterable[str], those: Iterable[str], *, only_messages: bool = False) -> None:
+        """Cut both ways, on every channel."""
+        ways = self.deaf if only_messages else self.cut
+        others = list(those)
+        for one in these:
+            for other in others:
+                for channel in (WIRE, NODE_NETWORK):
+                    ways |= {(one, other, channel), (other, one, channel)}
+
+    def heal(self) -> None:
+        """All of it."""
+        self.deaf.clear()
+        self.cut.clear()
+        self.unplugged.clear()
+        self.off_network.clear()
+        self.loss = 0.0

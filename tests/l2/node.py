@@ -1,0 +1,84 @@
+"""A simulated process: it steps the machine and remembers what it was told to do."""
+
+from collections import Counter
+
+from endpointslice.types import NodeName
+from proxy.l2.actions import Action, Note, Report
+from proxy.l2.candidates import Table
+from proxy.l2.events import Event, LinkChanged, TableChanged
+from proxy.l2.machine import step
+from proxy.l2.state import Memory, Start, State, start
+from proxy.l2.types import Channel, Key, MemberId, Settings, member_id
+from tests.l2.checks import check_step
+
+
+class Noted:
+    """A report with its time and node."""
+
+    def __init__(self, at_s: float, node: str, report: Report) -> None:
+        self.at_s, self.node, self.report = at_s, node, report
+
+    def __repr__(self) -> str:
+        key = self.report.key.vip if self.report.key else ""
+        return f"{self.at_s:8.3f} {self.node} {self.report.note} {key} {self.report.detail}"
+
+
+class Node:
+    """One member of the simulation."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self.name = name
+        self.id: MemberId = member_id(NodeName(name))
+        self.settings = settings
+        self.state: State | None = None
+        self.paused = False
+        self.lag_s = 0.0  # how far its clock is behind the world's
+        self.inbox: list[Event] = []  # unread, while paused
+        self.timer_s = 0.0
+        self.starts = 0
+        self.pauses = 0
+        self.memory = Memory()
+        self.table = Table()
+        self.trace: list[tuple[float, Event, tuple[Action, ...]]] | None = None
+        self.origin: State | None = None
+        self.sent: Counter[str] = Counter()
+
+    def boot(self, now: float, seed: int, links: tuple[LinkChanged, ...]) -> list[Action]:
+        """Start a process."""
+        self.starts += 1
+        drawn = Start(hash((seed, self.id, self.starts)) & 0xFFFFFFFF, f"{seed} {self.name}".encode(), self.memory)
+        self.state = self.origin = start(self.settings, drawn, now - self.lag_s)
+        self.paused = False
+        self.pauses += 1
+        self.inbox.clear()
+        actions: list[Action] = []
+        for link in links:
+            actions += self.step(now, link)
+        actions += self.step(now, TableChanged(self.table))
+        return actions
+
+    def step(self, now: float, event: Event) -> tuple[Action, ...]:
+        """One step of the machine, checked."""
+        if self.state is None:
+            return ()
+        before = self.state
+        self.state, actions = step(before, now - self.lag_s, event)
+        check_step(self.name, before, event, self.state, actions)
+        if self.trace is not None:
+            self.trace.append((now - self.lag_s, event, actions))
+        self.timer_s = self.state.wake_s + self.lag_s
+        return actions
+
+    def owns(self, key: Key) -> bool:
+        """Whether it says so."""
+        hold = self.state.holds.get(key) if self.state is not None else None
+        return hold is not None and hold.owner == self.id
+
+    def notes(self, actions: tuple[Action, ...] | list[Action]) -> list[tuple[Note, Report]]:
+        """What of them is for people."""
+        return [(action.note, action) for action in actions if isinstance(action, Report)]
+
+
+def links(wire: Channel, name: str, gateway: str | None) -> tuple[LinkChanged, ...]:
+    """What a node's netlink says at its start."""
+    return (LinkChanged(wire, mac=f"mac-{name}", gateway=gateway),)  # type: ignore[arg-type]  # names do for addresses

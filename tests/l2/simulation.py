@@ -1,0 +1,304 @@
+"""Simulated time: a queue of what happens, nodes that step, a gateway, clients, and a record of who answers."""
+
+import heapq
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from endpointslice.types import IP, NodeName
+from proxy.l2.actions import (
+    Action,
+    Announce,
+    Echo,
+    FlushSockets,
+    Look,
+    Probe,
+    Report,
+    Send,
+)
+from proxy.l2.candidates import Candidate, Table, Vip
+from proxy.l2.events import ArpKind, ArpSeen, EchoReply, Event, Received, Tick
+from proxy.l2.evidence import NoAnswer, choose_answer
+from proxy.l2.state import hand_over, remember
+from proxy.l2.types import DEFAULT, NOBODY, NODE_NETWORK, Key, MemberId, Settings, Timing
+from tests.l2.lan import GATEWAY, WIRE, Frames, Lan
+from tests.l2.node import Node, Noted, links
+
+SAMPLE_S = 0.02
+ASK_S = 0.2
+
+
+class World(NamedTuple):
+    """What is built."""
+
+    seed: int = 0
+    nodes: int = 3
+    vips: int = 4
+    timing: Timing = DEFAULT
+    separate: bool = False  # the node network is not the wire
+    gateway: bool = True
+    settings: Settings = Settings(NodeName(""))
+
+
+class Stretch(NamedTuple):
+    """How long a key was answered for by none, or by two."""
+
+    key: Key
+    from_s: float
+    to_s: float
+    answering: tuple[str, ...]
+
+
+class Simulation:
+    """Everything in it follows from the seed."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.now = 100.0
+        self.chance = random.Random(world.seed)
+        self.lan = Lan(self.chance, separate=world.separate)
+        self.queue: list[tuple[float, int, Callable[[], None]]] = []
+        self.order = 0
+        self.keys = [Key(IP(f"192.0.2.{200 + number}"), WIRE) for number in range(world.vips)]
+        names = [f"n{number + 1}" for number in range(world.nodes)]
+        self.nodes = {name: Node(name, self._settings(name)) for name in names}
+        self.by_id = {node.id: node for node in self.nodes.values()}
+        self.believed: dict[IP, str] = {}  # by the gateway
+        self.notes: list[Noted] = []
+        self.answering: dict[Key, tuple[str, ...]] = {}
+        self.since: dict[Key, float] = {}
+        self.stretches: list[Stretch] = []
+        self.moves: list[tuple[float, Key, str]] = []
+        self.owner: dict[Key, str] = {}
+        self.asked = 0
+        for node in self.nodes.values():
+            node.table = self.table_of(node.name)
+        self.at(self.now, self._sample)
+        self.at(self.now, self._ask)
+
+    def _settings(self, name: str) -> Settings:
+        base = self.world.settings
+        values = {field: getattr(base, field) for field in base.__struct_fields__}
+        return Settings(**{**values, "node": NodeName(name), "timing": self.world.timing})
+
+    def table_of(self, name: str, *, local: bool = False, ready: dict[str, int] | None = None) -> Table:
+        """The same candidates everywhere; `ready`: endpoints of nodes, one each by default."""
+        rows = {each: Candidate(NodeName(each), ready=(ready or {}).get(each, 0)) for each in self.nodes}
+        others = tuple(row for each, row in rows.items() if each != name)
+        return Table({key: Vip(key, rows[name], others, local=local) for key in self.keys})
+
+    # Time.
+
+    def at(self, at_s: float, act: Callable[[], None]) -> None:
+        """Let something happen."""
+        self.order += 1
+        heapq.heappush(self.queue, (at_s, self.order, act))
+
+    def after(self, in_s: float, act: Callable[[], None]) -> None:
+        """Let something happen in a while."""
+        self.at(self.now + in_s, act)
+
+    def run(self, for_s: float) -> None:
+        """Let time pass."""
+        end = self.now + for_s
+        while self.queue and self.queue[0][0] <= end:
+            self.now, _order, act = heapq.heappop(self.queue)
+            act()
+        self.now = end
+
+    # Nodes.
+
+    def boot_all(self, *, settle_s: float = 6.0) -> None:
+        """Start every node within half a second, and wait until each address has an owner."""
+        for name in self.nodes:
+            self.after(self.chance.random() / 2, partial(self.boot, name))
+        self.run(settle_s)
+
+    def boot(self, name: str) -> None:
+        """Start a process, which knows what its predecessor wrote down."""
+        node = self.nodes[name]
+        gateway = GATEWAY if self.world.gateway else None
+        actions = node.boot(self.now, self.world.seed, links(WIRE, name, gateway))
+        self._act(node, actions)
+        self._arm(node)
+
+    def kill(self, name: str, *, forgets: bool = False) -> None:
+        """SIGKILL: the node and its kernel live on, nobody answers."""
+        node = self.nodes[name]
+        if node.state is not None:
+            node.memory = remember(node.state)
+            if forgets:
+                node.memory = type(node.memory)()
+        node.state = None
+
+    def surge(self, name: str) -> None:
+        """A new process goes on with what the old one hands over."""
+        node = self.nodes[name]
+        if node.state is not None and not node.paused:
+            node.state = hand_over(node.state)
+
+    def pause(self, name: str, for_s: float, *, clock: bool = False) -> None:
+        """SIGSTOP; with `clock` a virtual machine that is paused, clock and all, and keeps nothing unread."""
+        node = self.nodes[name]
+        if node.paused or node.state is None:
+            return
+        node.paused = True
+        node.pauses += 1
+        self.after(for_s, partial(self._resume, node, node.pauses, for_s if clock else 0.0))
+
+    def resume(self, name: str) -> None:
+        """SIGCONT, before its time."""
+        node = self.nodes[name]
+        self._resume(node, node.pauses, 0.0)
+
+    def _resume(self, node: Node, pauses: int, lag_s: float) -> None:
+        if node.pauses != pauses or not node.paused or node.state is None:
+            return
+        node.paused = False
+        node.lag_s += lag_s
+        unread, node.inbox = node.inbox, []
+        actions = node.step(self.now, Tick())
+        self._act(node, actions)
+        if lag_s or any(isinstance(action, FlushSockets) for action in actions):
+            unread = []
+        for event in unread:
+            self.deliver(node, event)
+        self._arm(node)
+
+    def deliver(self, node: Node, event: Event) -> None:
+        """An event for a node; a dead one has none, a stopped one keeps it unread."""
+        if node.state is None:
+            return
+        if node.paused:
+            node.inbox.append(event)
+            return
+        timer_s = node.timer_s
+        self._act(node, node.step(self.now, event))
+        if node.timer_s != timer_s:
+            self._arm(node)
+
+    def _arm(self, node: Node) -> None:
+        self.at(max(self.now, node.timer_s), partial(self._tick, node, node.starts, node.timer_s))
+
+    def _tick(self, node: Node, starts: int, timer_s: float) -> None:
+        if node.starts == starts and node.timer_s == timer_s and not node.paused and node.state is not None:
+            self._act(node, node.step(self.now, Tick()))
+            self._arm(node)
+
+    # What nodes do.
+
+    def _act(self, node: Node, actions: tuple[Action, ...] | list[Action]) -> None:
+        for action in actions:
+            kind = type(action)
+            if kind is Send:
+                self._send(node, action)  # type: ignore[arg-type]  # told by its type
+            elif kind is Look:
+                self._look(node, action)  # type: ignore[arg-type]  # told by its type
+            elif kind is Probe:
+                self._probe(node, action)  # type: ignore[arg-type]  # told by its type
+            elif kind is Echo:
+                self._echo(node, action)  # type: ignore[arg-type]  # told by its type
+            elif kind is Announce:
+                self._announce(node, action)  # type: ignore[arg-type]  # told by its type
+            elif kind is Report:
+                self.notes.append(Noted(self.now, node.name, action))  # type: ignore[arg-type]  # told by its type
+
+    def _send(self, node: Node, action: Send) -> None:
+        node.sent[type(action.message.body).__name__] += 1
+        event = Received(action.channel, action.message)
+        to = action.message.to
+        receivers = self.nodes.values() if to == NOBODY else [self._member(to)]
+        for receiver in receivers:
+            if receiver is not None and receiver is not node and self._passes(node, receiver, action):
+                self.after(self.lan.delay_s(), partial(self.deliver, receiver, event))
+
+    def _member(self, member: MemberId) -> Node | None:
+        return self.by_id.get(member)
+
+    def _passes(self, node: Node, receiver: Node, action: Send) -> bool:
+        return self.lan.passes(node.name, receiver.name, action.channel, Frames.MESSAGE)
+
+    def answers(self, node: Node, request: ArpSeen) -> bool:
+        """Whether the node would answer now."""
+        if node.state is None or node.paused:
+            return False
+        return choose_answer(node.state, self.now - node.lag_s, request) is NoAnswer.ANSWERED
+
+    def _look(self, node: Node, look: Look) -> None:
+        target = self.nodes[look.mac.removeprefix("mac-")]
+        request = ArpSeen(WIRE, ArpKind.REQUEST, look.key.vip, f"mac-{node.name}", broadcast=False)
+        self._question(node, target, request)
+
+    def _probe(self, node: Node, probe: Probe) -> None:
+        request = ArpSeen(WIRE, ArpKind.REQUEST, probe.key.vip, f"mac-{node.name}")
+        for target in self.nodes.values():
+            if target is not node:
+                self._question(node, target, request)
+
+    def _question(self, node: Node, target: Node, request: ArpSeen) -> None:
+        there = self.lan.passes(node.name, target.name, WIRE, Frames.ARP)
+        back = self.lan.passes(target.name, node.name, WIRE, Frames.ARP)
+        if there and back and self.answers(target, request):
+            reply = ArpSeen(WIRE, ArpKind.REPLY, request.vip, f"mac-{target.name}", broadcast=False)
+            self.after(2 * self.lan.delay_s(), partial(self.deliver, node, reply))
+
+    def _announce(self, node: Node, action: Announce) -> None:
+        if self.lan.passes(node.name, GATEWAY, WIRE, Frames.ARP):
+            self.after(self.lan.delay_s(), partial(self.believed.__setitem__, action.key.vip, node.name))
+        event = ArpSeen(WIRE, ArpKind.GRATUITOUS, action.key.vip, f"mac-{node.name}")
+        for other in self.nodes.values():
+            if other is not node and self.lan.passes(node.name, other.name, WIRE, Frames.ARP):
+                self.after(self.lan.delay_s(), partial(self.deliver, other, event))
+
+    def _echo(self, node: Node, echo: Echo) -> None:
+        if not self.lan.passes(node.name, GATEWAY, WIRE, Frames.ARP):
+            return
+        if echo.vip is not None:
+            self.believed.setdefault(echo.vip, node.name)
+            if self.believed[echo.vip] != node.name:
+                return
+        if self.lan.passes(GATEWAY, node.name, WIRE, Frames.ARP):
+            self.after(2 * self.lan.delay_s(), partial(self.deliver, node, EchoReply(WIRE, echo.vip)))
+
+    # What clients see.
+
+    def _ask(self) -> None:
+        """A client asks everybody for one address after the other: the wire is never silent of frames."""
+        key = self.keys[self.asked % len(self.keys)]
+        self.asked += 1
+        event = ArpSeen(WIRE, ArpKind.REQUEST, key.vip, "mac-client")
+        for node in self.nodes.values():
+            if self.lan.passes("client", node.name, WIRE, Frames.ARP):
+                self.after(self.lan.delay_s(), partial(self.deliver, node, event))
+        self.after(ASK_S, self._ask)
+
+    def _sample(self) -> None:
+        for key in self.keys:
+            request = ArpSeen(WIRE, ArpKind.REQUEST, key.vip, "mac-client")
+            now = tuple(
+                node.name
+                for node in self.nodes.values()
+                if node.name not in self.lan.unplugged and self.answers(node, request)
+            )
+            before = self.answering.get(key)
+            if now == before:
+                continue
+            if before is not None and len(before) != 1:
+                self.stretches.append(Stretch(key, self.since[key], self.now, before))
+            self.answering[key] = now
+            self.since[key] = self.now
+            if len(now) == 1 and self.owner.get(key) != now[0]:
+                self.owner[key] = now[0]
+                self.moves.append((self.now, key, now[0]))
+        self.after(SAMPLE_S, self._sample)
+
+    def open_stretches(self) -> list[Stretch]:
+        """Those that have ended, and those that last."""
+        lasting = [
+            Stretch(key, self.since[key], self.now, names) for key, names in self.answering.items() if len(names) != 1
+        ]
+        return self.stretches + lasting
+
+
+CHANNELS = (WIRE, NODE_NETWORK)

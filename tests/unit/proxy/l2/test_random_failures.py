@@ -1,0 +1,46 @@
+"""Random failures on a simulated LAN, and then none: 200 seeds by default, CLOSEBY_SEEDS times as many on request.
+
+A seed that fails is printed with the command that plays it again.
+"""
+
+import os
+
+import pytest
+
+from proxy.l2.types import DEFAULT, FAST, Timing
+from tests.l2.checks import BrokenError
+from tests.l2.fuzz import Outcome, play, world_of
+
+TIMES = max(1, int(os.environ.get("CLOSEBY_SEEDS", "200")) // 200)
+SEEDS = [
+    *((3, seed, DEFAULT) for seed in range(100 * TIMES)),
+    *((3, seed, FAST) for seed in range(1000, 1000 + 20 * TIMES)),
+    *((5, seed, DEFAULT) for seed in range(60 * TIMES)),
+    *((9, seed, DEFAULT) for seed in range(20 * TIMES)),
+]
+LONGEST_TWO_S = 1.5  # cuts upon cuts, with restarts that know nothing, and a gateway
+
+
+@pytest.mark.parametrize(("nodes", "seed", "timing"), SEEDS)
+def test_after_random_failures_each_address_has_one_owner_again(nodes: int, seed: int, timing: Timing) -> None:
+    again = f"python -m tests.l2.fuzz --nodes {nodes} --seed {seed}" + (" --profile fast" if timing is FAST else "")
+    try:
+        outcome = play(world_of(seed, nodes, timing))
+    except BrokenError as error:
+        pytest.fail(f"{error}; again: {again}")
+
+    assert all(len(names) == 1 for names in outcome.simulation.answering.values()), again
+    assert outcome.settled_in_s <= bound_s(timing), again
+    assert outcome.longest_two_s <= LONGEST_TWO_S or not outcome.simulation.world.gateway, again
+    assert moves_in_bounds(outcome), again
+
+
+def bound_s(timing: Timing) -> float:
+    """Invariant 7: D + 12 W + 2 I; what lost its owner to a restart that knows nothing waits for members to settle."""
+    return timing.detect_s + 12 * timing.rank_step_s + 2 * timing.interval_s + timing.settle_s
+
+
+def moves_in_bounds(outcome: Outcome) -> bool:
+    """Invariant 12: a failure moves no more than all addresses, there and back."""
+    first = len(outcome.simulation.keys)
+    return len(outcome.simulation.moves) <= first + 2 * first * outcome.failures
