@@ -9,6 +9,7 @@ from typing import Any
 
 from e2e.controlplane.api import Api, ApiError, Object
 from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.netns import command_in
 from e2e.controlplane.objects import service
 from e2e.controlplane.waiting import wait_for
 
@@ -24,7 +25,7 @@ METRICS_PORT = 17472
 class ControllerProcess:
     """One replica. It dies with the thread that started it; its log is `FOLDER/NAME.log`."""
 
-    def __init__(self, name: str, kubeconfig: Path, folder: Path, *flags: str) -> None:
+    def __init__(self, name: str, kubeconfig: Path, folder: Path, *flags: str, netns: str | None = None) -> None:
         self.name = name
         self._log = folder / f"{name}.log"
         command = [sys.executable, "-m", "proxy", "controller", "--kubeconfig", str(kubeconfig)]
@@ -32,7 +33,7 @@ class ControllerProcess:
         command += [*flags] if flags else ["--metrics-bind-address", ""]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "--", *command],
+                command_in(netns, ["setpriv", "--pdeathsig", "KILL", "--", *command]),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -236,3 +236,23 @@ def test_a_broken_pool_is_told_and_a_second_term_begins_with_new_lists(running: 
     running.loop.inbox.put(Leading(active=True))
 
     until(lambda: running.cluster.ips("web") == ["192.0.2.0"])
+
+
+def test_an_error_of_ours_ends_nothing(running: Running) -> None:
+    failures = iter([True])
+
+    class Picky(list[Decided]):
+        def append(self, answer: Decided) -> None:
+            if next(failures, False):
+                raise RuntimeError("an error of ours")
+            super().append(answer)
+
+    running.answers = Picky()
+    running.cluster.add("ipaddresspools", pool("192.0.2.0/30"))
+    running.cluster.add("services", service("web"))
+
+    with capture_logs() as logs:
+        running.loop.inbox.put(Leading(active=True))
+        until(lambda: running.cluster.ips("web") == ["192.0.2.0"])
+
+    assert [line["event"] for line in logs].count("loop_failed") == 1
