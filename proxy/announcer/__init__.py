@@ -1,0 +1,1 @@
+"""The announcer's process: packets, wire format, sockets. Who owns what is decided by proxy.l2."""

@@ -1,0 +1,130 @@
+"""One datagram: a header whose layout never changes, a body, and a signature over both and the channel.
+
+| bytes | field |
+|---|---|
+| 0-3 | magic |
+| 4 | format of the body |
+| 5, 6 | oldest and newest format that the sender understands |
+| 7, 8 | id of the key that signed; newest key that the sender knows |
+| 9 | type of the body |
+| 10-11 | flags |
+| 12-19 | receiver; 0: all on the channel |
+| 20-27 | sender |
+| 28-35 | session |
+| 36-43 | sequence number |
+| 44-51 | sender's monotonic clock, ms |
+| 52-55 | age of its proxy's table, 10 ms |
+| 56-63 | digest of what it owns |
+| 64-67 | how many that are |
+| 68- | body |
+| last 16 | the first half of HMAC-SHA256 |
+
+Whoever can't read the body still learns that the sender lives. The signature covers the channel's name, so a message
+of one wire can't be replayed on another.
+"""
+
+import hmac
+import struct
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from proxy.announcer.bodies import FORMATS, pack_body, parse_body
+from proxy.announcer.layout import MOST_U32, limit
+from proxy.l2.messages import Flags, Header, Message
+from proxy.l2.types import MASK, Channel, MemberId
+
+MAGIC = b"cbL2"
+LONGEST = 1500  # bytes that are read of a datagram; nobody sends more
+_HEADER = struct.Struct("!4sBBBBBBHQQQQQIQI")
+_SIGNATURE_BYTES = 16
+_KNOWN_FLAGS = Flags.DRAINING | Flags.RESTARTING | Flags.STALE
+_MS = 1000
+_AGES_A_SECOND = 100
+
+
+class Refusal(StrEnum):
+    """Why a datagram isn't believed; stable codes, for metrics."""
+
+    SHORT = "short"
+    NOT_OURS = "not-ours"  # no magic: another program's
+    UNKNOWN_KEY = "unknown-key"
+    BAD_SIGNATURE = "bad-signature"
+    NO_SENDER = "no-sender"
+
+
+class Signing(NamedTuple):
+    """How a message goes out."""
+
+    keys: Mapping[int, bytes]  # by id
+    key_id: int
+    format: int = FORMATS[1]
+
+
+def pack_datagram(message: Message, channel: Channel, signing: Signing) -> bytes | None:
+    """Its bytes; None if the key isn't there, or there is no body."""
+    key = signing.keys.get(signing.key_id)
+    if key is None or message.body is None:
+        return None
+    header = message.header
+    number, body = pack_body(message.body)
+    signed = (
+        _HEADER.pack(
+            MAGIC,
+            signing.format,
+            *header.formats,
+            signing.key_id,
+            header.newest_key,
+            number,
+            header.flags.value,
+            message.to,
+            header.sender,
+            header.session,
+            limit(header.seq, MASK),
+            limit(round(header.clock_s * _MS), MASK),
+            limit(round(min(header.table_age_s * _AGES_A_SECOND, MOST_U32)), MOST_U32),
+            header.digest,
+            limit(header.count, MOST_U32),
+        )
+        + body
+    )
+    return signed + _sign(key, channel, signed)
+
+
+def parse_datagram(
+    data: bytes, channel: Channel, keys: Mapping[int, bytes], understood: tuple[int, int] = FORMATS
+) -> Message | Refusal:
+    """A genuine message; its body is None where the format or the type isn't understood, or it was cut short."""
+    if len(data) < _HEADER.size + _SIGNATURE_BYTES:
+        return Refusal.SHORT
+    if not data.startswith(MAGIC):
+        return Refusal.NOT_OURS
+    signed, signature = data[:-_SIGNATURE_BYTES], data[-_SIGNATURE_BYTES:]
+    (_magic, layout, oldest, newest, key_id, newest_key, number, *_rest) = fields = _HEADER.unpack_from(signed)
+    key = keys.get(key_id)
+    if key is None:
+        return Refusal.UNKNOWN_KEY
+    if not hmac.compare_digest(_sign(key, channel, signed), signature):
+        return Refusal.BAD_SIGNATURE
+    flags, to, sender, session, seq, clock_ms, age, digest, count = fields[7:]
+    if sender == 0:
+        return Refusal.NO_SENDER
+    header = Header(
+        sender=MemberId(sender),
+        session=session,
+        seq=seq,
+        clock_s=clock_ms / _MS,
+        flags=Flags(flags & _KNOWN_FLAGS.value),
+        table_age_s=age / _AGES_A_SECOND,
+        digest=digest,
+        count=count,
+        formats=(oldest, newest),
+        newest_key=newest_key,
+    )
+    readable = understood[0] <= layout <= understood[1]
+    body = parse_body(number, signed[_HEADER.size :]) if readable else None
+    return Message(header, body, MemberId(to))
+
+
+def _sign(key: bytes, channel: Channel, signed: bytes) -> bytes:
+    return hmac.digest(key, channel.encode() + b"\0" + signed, "sha256")[:_SIGNATURE_BYTES]

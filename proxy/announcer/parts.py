@@ -1,0 +1,73 @@
+"""A message that is too long for a datagram, as several of which each stands alone."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from proxy.announcer.layout import MOST_U16
+from proxy.l2.messages import Body, Claims, ClaimState, Message, Offer
+from proxy.l2.types import MASK, Key, key_hash
+
+T = TypeVar("T")
+
+MOST_BYTES = 1000  # of entries; with the header, names of wires and the signature a datagram stays below 1,200
+_PART_BITS = 16
+_CLAIM_BYTES, _OFFER_BYTES = 34, 10  # without the address
+_V4_BYTES, _V6_BYTES = 4, 16
+
+
+def split_message(message: Message) -> tuple[Message, ...]:
+    """Its parts, in the order in which they go out; numbered anew, as receivers want rising numbers."""
+    bodies = _split(message.body)
+    if len(bodies) > MOST_U16:
+        bodies = bodies[:MOST_U16]  # 1.9 million addresses
+    first = message.header.seq << _PART_BITS
+    return tuple(
+        replace(message, header=replace(message.header, seq=(first + part) & MASK), body=body)
+        for part, body in enumerate(bodies)
+    )
+
+
+def _split(body: Body | None) -> Sequence[Body | None]:
+    match body:
+        case Claims():
+            return tuple(_split_claims(body))
+        case Offer():
+            parts = tuple(_cut(body.entries, lambda entry: _size(entry[0], _OFFER_BYTES)))
+            return tuple(replace(body, entries=part) for part in parts)
+        case _:
+            return (body,)
+
+
+def _split_claims(claims: Claims) -> Iterator[Claims]:
+    """Each part is complete for its own stretch of hashes, so one that is lost takes nothing from others."""
+    ranged = claims.low < claims.high
+    entries = sorted(claims.entries, key=lambda entry: key_hash(entry.key)) if ranged else claims.entries
+    parts = tuple(_cut(entries, _claim_size))
+    low = claims.low
+    for part, following in zip(parts, (*parts[1:], ()), strict=True):
+        high = key_hash(following[0].key) if following else claims.high
+        yield Claims(part, low, high) if ranged and low < high else Claims(part)
+        low = max(low, high)
+
+
+def _claim_size(entry: ClaimState) -> int:
+    return _size(entry.key, _CLAIM_BYTES)
+
+
+def _size(key: Key, fixed: int) -> int:
+    return fixed + (_V6_BYTES if ":" in key.vip else _V4_BYTES)
+
+
+def _cut(entries: Sequence[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+    """Stretches of at most MOST_BYTES, in order; one empty stretch for none."""
+    part: list[T] = []
+    total = 0
+    for entry in entries:
+        total += size(entry)
+        if part and total > MOST_BYTES:
+            yield tuple(part)
+            part, total = [], size(entry)
+        part.append(entry)
+    yield tuple(part)
