@@ -10,6 +10,8 @@ import pytest
 
 from deploy.image.build import BuildError, build_image
 from deploy.image.debian import DebianError
+from e2e.addresses import ACCOUNT as CONTROLLER
+from e2e.addresses import NAMESPACE, Shop, install
 from e2e.cluster.cluster import ACCOUNT, Cluster
 from e2e.cluster.daemon import HEALTHZ_PORT
 from e2e.cluster.kernel import list_rules
@@ -163,3 +165,29 @@ def test_the_cleanup_takes_the_tables_away_with_the_same_rights(node: Node) -> N
 
     assert container.exit_code == 0, container.log_file.read_text()
     assert not [table for table in TABLES if table in list_rules(node.netns)]
+
+
+def test_the_controllers_deployment_takes_no_right_of_its_node(
+    cluster: Cluster, space: Space, image: Path, kube_binary: Path, tmp_path: Path
+) -> None:
+    install(cluster.plane, tmp_path)
+    shop = Shop(cluster.api, space.name)
+    shop.pool("first", "192.0.2.112/30")
+    account = tmp_path / "account"
+    account.mkdir()
+    (account / "token").write_text(cluster.plane.service_account_token(NAMESPACE, CONTROLLER))
+    shutil.copy(cluster.plane.ca_certificate, account / "ca.crt")
+    objects = kustomize(kube_binary, DEPLOY / "controller")
+    pod = next(one for one in objects if one["kind"] == "Deployment")["spec"]["template"]["spec"]
+    server = {"KUBERNETES_SERVICE_HOST": cluster.world.lan.ipv4, "KUBERNETES_SERVICE_PORT": "6443"}
+    given = Given(cluster.daemons[NODE].site.netns, server, {}, account)
+    config = oci_config(pod, pod["containers"][0], ["/usr/local/bin/closeby"], given)
+
+    with Container("controller", image, config) as container:
+        shop.service("web")
+        shop.await_ips("web", "192.0.2.112")
+        code = container.stop(10)
+
+    assert code == 0
+    assert [event for event in container.events() if event["level"] != "info"] == []
+    shop.close()

@@ -1,6 +1,8 @@
 """As an administrator I restart the controller, run two, lose the API server: no address moves or is given twice."""
 
+import copy
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -136,3 +138,34 @@ def test_without_rights_it_says_what_it_lacks_and_goes_on_once_it_has_them(
     shop.service("web")
 
     wait_for(lambda: shop.ips("web"), "the Service has an address")
+
+
+@pytest.fixture
+def plain_definition(own_plane: ControlPlane) -> Iterator[None]:
+    """As MetalLB's own: a pool's status has no conditions."""
+    name = "ipaddresspools.metallb.io"
+    versions = own_plane.api.get("CustomResourceDefinition", name)["spec"]["versions"]
+    plain = copy.deepcopy(versions)
+    del plain[0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["conditions"]
+    own_plane.api.patch("CustomResourceDefinition", name, {"spec": {"versions": plain}})
+    yield
+    own_plane.api.patch("CustomResourceDefinition", name, {"spec": {"versions": versions}})
+
+
+@pytest.mark.usefixtures("plain_definition")
+def test_metallbs_own_definition_is_enough_and_its_status_is_not_written_again_and_again(
+    shop: Shop, start: Start
+) -> None:
+    shop.pool("first", "203.0.113.0/27")
+    one = start("one")
+    fill(shop, 2)
+    wait_for(lambda: shop.pool_object("first").get("status", {}).get("assignedIPv4") == 2, "the pool counts them")
+    shop.service("last")
+    wait_for(lambda: shop.pool_object("first")["status"]["assignedIPv4"] == 3, "and this one")
+
+    written = len(one.events("answered"))
+    time.sleep(3)  # what would be written again would be so at once
+
+    assert "conditions" not in shop.pool_object("first")["status"]
+    assert len(one.events("answered")) == written
+    assert one.events("write_failed") == []
