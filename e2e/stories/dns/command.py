@@ -18,7 +18,7 @@ from e2e.kind.cluster import Cluster
 from e2e.kind.config import ZONE_LABEL, Proxy
 from e2e.kind.errors import plain_errors
 from e2e.kind.install import build_image
-from e2e.kind.life import Ask, bring_down, bring_up
+from e2e.kind.life import Ask, bring_down, bring_up, find_cluster
 from e2e.kind.steps import steps_on
 from e2e.stories.clients import PodClients
 from e2e.stories.dns.coredns import NodeDns
@@ -41,9 +41,10 @@ _PROXIES = (Proxy.CLOSEBY, Proxy.KUBE_PROXY)
 @click.option("--distribution", "distributions", multiple=True, type=click.Choice(_DISTRIBUTIONS))
 @click.option("--stage", "stages", multiple=True, type=click.Choice([stage.name for stage in STAGES]))
 @click.option("--name", default="dns", show_default=True, help="Of the clusters, one after the other.")
+@click.option("--on", "running", help="A cluster of `python -m e2e.kind` that runs, with that proxy; it stays.")
 @click.option("--keep", is_flag=True, help="Leave the last cluster up.")
 @click.option("--page", "target", type=click.Path(path_type=Path), default=_PAGE, show_default=True)
-def main(proxies: tuple[str, ...], name: str, target: Path, *, keep: bool, **chosen: tuple[str, ...]) -> None:
+def main(name: str, running: str | None, target: Path, *, keep: bool, **chosen: tuple[str, ...]) -> None:
     """DNS asked of the node's own CoreDNS.
 
     On a cluster of kind with three workers, CoreDNS runs as a DaemonSet behind the Service kube-dns with each
@@ -52,14 +53,17 @@ def main(proxies: tuple[str, ...], name: str, target: Path, *, keep: bool, **cho
     It takes some ten minutes a cluster. Figures of each run are kept in .cache/dns, and the page gets all of them,
     but for runs of chosen stages. The exit code is 1 if closeby lost a look-up that a proxy can keep.
     """
+    proxies = [Proxy(proxy) for proxy in chosen["proxies"] or _PROXIES]
+    if running and len(proxies) != 1:
+        raise click.UsageError("--on takes one --proxy: the one that runs there")
     console, broken = Console(stderr=True), []
     stages = [stage for stage in STAGES if stage.name in (chosen["stages"] or [stage.name])]
     with plain_errors("dns", console):
-        for proxy in proxies or _PROXIES:
-            archives = () if proxy == Proxy.CLOSEBY else (build_image(),)  # closeby brings what the clients run
-            with _cluster(Ask(name, _WORKERS, Proxy(proxy), archives=archives), console, keep=keep) as cluster:
+        for proxy in proxies:
+            opened = _running(running, console) if running else _made(name, proxy, console, keep=keep)
+            with opened as cluster:
                 for distribution, rows in _run(cluster, chosen["distributions"] or _DISTRIBUTIONS, stages, console):
-                    if proxy == Proxy.CLOSEBY:
+                    if proxy is Proxy.CLOSEBY:
                         broken += [f"{distribution}: {title}" for title in find_broken(stages, rows)]
                     if not chosen["stages"]:
                         _keep_run(Run(str(proxy), distribution, _machine(), rows))
@@ -90,13 +94,22 @@ def _run(
 
 
 @contextmanager
-def _cluster(ask: Ask, console: Console, *, keep: bool) -> Iterator[Cluster]:
-    """The cluster, removed at the end unless it is to be kept."""
+def _made(name: str, proxy: Proxy, console: Console, *, keep: bool) -> Iterator[Cluster]:
+    """A new cluster, removed at the end unless it is to be kept."""
+    archives = () if proxy is Proxy.CLOSEBY else (build_image(),)  # closeby brings what the clients run
     try:
-        yield bring_up(ask, console)
+        yield bring_up(Ask(name, _WORKERS, proxy, archives=archives), console)
     finally:
         if not keep:
-            bring_down(ask.name, console)
+            bring_down(name, console)
+
+
+@contextmanager
+def _running(name: str, console: Console) -> Iterator[Cluster]:
+    """The cluster that runs, with what the clients run."""
+    cluster = find_cluster(name, console)
+    cluster.load(build_image())
+    yield cluster
 
 
 def label_zones(cluster: Cluster) -> list[str]:
