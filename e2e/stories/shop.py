@@ -32,7 +32,8 @@ SYSTEM = "--namespace=kube-system"
 _EVERY_S = 0.25
 _AROUND_S = 1.0  # what goes wrong may show a moment later
 _FLOWS = 1  # of each client to each target
-_TIMEOUT_S = 3.0  # a SYN that is lost is sent again after a second, and after three
+_TIMEOUT_S = 5.0  # a SYN that is lost is sent again after a second, and after three
+_SILENT_S = 10.0  # on a busy machine an answer takes seconds; what is lost never comes
 _LONG = "--timeout=300s"
 WEB, NEAR = "web", "near"
 _SERVERS = {WEB: 4, NEAR: 2}
@@ -103,7 +104,7 @@ class Shop:
     def frontend(self, name: str) -> Frontend:
         """Of the Service."""
         spec = json.loads(self.cluster.kubectl("get", "service", name, "-o", "json"))["spec"]
-        ports = {port["protocol"].lower(): port["nodePort"] for port in spec["ports"]}
+        ports = {port["protocol"].lower(): port["nodePort"] for port in spec["ports"] if "nodePort" in port}
         ipv4, ipv6 = spec["clusterIPs"]
         return Frontend(ipv4, ipv6, ports)
 
@@ -160,7 +161,7 @@ class Asking:
         self.load = Load(
             clients,
             dict.fromkeys(clients.names, new),
-            {name: [target._replace(tries=_FLOWS) for target in flows] for name in clients.names},
+            {name: [target._replace(tries=_FLOWS, timeout_s=_SILENT_S) for target in flows] for name in clients.names},
             _EVERY_S,
         )
 

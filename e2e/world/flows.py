@@ -4,8 +4,8 @@
 
 The first line on stdin is the order. "ready" is said once every flow had an answer; then each asks once an interval
 until stdin ends. The answer is one JSON line: [name, asked, lost, moved, broken] for each flow: who answered first, how
-many questions, how many had no answer within two seconds, how many were answered by another server, and what broke the
-connection ("" if nothing did). Only the standard library.
+many questions, how many had no answer within two seconds (or the flow's "timeout_s"), how many were answered by another
+server, and what broke the connection ("" if nothing did). Only the standard library.
 """
 
 import json
@@ -26,7 +26,8 @@ class Flow:
         address = (str(order["ip"]), int(str(order["port"])))
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.sock = socket.socket(family, socket.SOCK_STREAM if self.is_tcp else socket.SOCK_DGRAM)
-        self.sock.settimeout(_TIMEOUT_S)
+        self._timeout_s = float(str(order.get("timeout_s", _TIMEOUT_S)))
+        self.sock.settimeout(self._timeout_s)
         self.sock.connect(address)
         self.name = ""
         self.asked = self.lost = self.moved = 0
@@ -66,7 +67,7 @@ class Flow:
 
     def expire(self) -> None:
         """Give up a question that is too old."""
-        if self._waits and time.monotonic() - self._asked_at > _TIMEOUT_S:
+        if self._waits and time.monotonic() - self._asked_at > self._timeout_s:
             self.lost += 1
             self._waits = False
 
