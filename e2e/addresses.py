@@ -18,7 +18,7 @@ NAMESPACE = "metallb-system"
 ACCOUNT = "closeby-controller"
 GRANTED = "closeby.dev/AddressGranted"
 USABLE = "closeby.dev/Usable"
-LEASE_S = 3
+LEASE_S = 10  # a machine full of tests renews late
 METRICS_PORT = 17472
 
 
@@ -60,7 +60,7 @@ class ControllerProcess:
         return len(self.events("leading")) > len(self.events("leading_lost"))
 
     def terminate(self) -> int:
-        """SIGTERM; the exit code."""
+        """SIGTERM, where it still runs, so that it gives the Lease back; the exit code."""
         self._process.terminate()
         return self._process.wait(60)
 

@@ -31,7 +31,7 @@ def controller(kubeconfig: Path) -> Iterator[ControllerProcess]:
     )
     wait_for(running.leads, "the controller leads")
     yield running
-    running.kill()
+    running.terminate()
 
 
 @pytest.fixture

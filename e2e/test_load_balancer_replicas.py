@@ -35,7 +35,7 @@ def kubeconfig(own_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def start(kubeconfig: Path, tmp_path: Path) -> Iterator[Start]:
-    """Starts a replica; all end with the story, killed where they still run."""
+    """Starts a replica; all end with the story."""
     started: list[ControllerProcess] = []
 
     def start(name: str) -> ControllerProcess:
@@ -44,7 +44,7 @@ def start(kubeconfig: Path, tmp_path: Path) -> Iterator[Start]:
 
     yield start
     for one in started:
-        one.kill()
+        one.terminate()
         assert "Traceback" not in one.log()
 
 
