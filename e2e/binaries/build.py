@@ -22,11 +22,12 @@ import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from e2e.binaries.targets import TARGETS, Target, parse_versions
+from e2e.binaries.targets import TARGETS, Target, complaints, parse_versions
 
 SOURCE = Path(__file__).parent
 _MAIN = SOURCE / "go.mod"
 _KUBERNETES = "k8s.io/kubernetes"
+_SHOWN_LINES = 20
 _LINE_EVERY_S = 15.0  # without a terminal: a line now and then, so that a log shows life
 
 
@@ -180,7 +181,7 @@ def _compile(go: Go, target: Target, binary: Path, console: Console) -> None:
     with subprocess.Popen(command, cwd=SOURCE, env=_environment(module), stderr=subprocess.PIPE, text=True) as process:
         said = _show_progress(process, console)
     if process.returncode != 0:
-        raise BuildError(f"{' '.join(command[1:2])} of {target.name} failed:\n" + "\n".join(said[-20:]))
+        raise BuildError(f"go {command[1]} of {target.name} failed:\n" + "\n".join(complaints(said)[-_SHOWN_LINES:]))
     partial.replace(binary)
     size_mb = binary.stat().st_size / 1e6
     console.print(f"built in {_clock(started)}: {binary} ({size_mb:.0f} MB)", soft_wrap=True)

@@ -1,9 +1,11 @@
 """What can be built from the Go module, and how. No I/O."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _KUBERNETES = "k8s.io/kubernetes"
+_PACKAGE = re.compile(r"[\w.~-]+(/[\w.~-]+)*")
 _REQUIRED = re.compile(r"^\t?(?:require )?(?P<module>[\w./~-]+) (?P<version>v\S+)", re.MULTILINE)
 
 
@@ -50,6 +52,11 @@ TARGETS = {
         Target("regression-issue-74839", "k8s.io/kubernetes/test/images/regression-issue-74839", _KUBERNETES),
     )
 }
+
+
+def complaints(said: Sequence[str]) -> list[str]:
+    """What `go build -v` said but for the packages that it named, one a line; all of it if there is nothing else."""
+    return [line for line in said if not _PACKAGE.fullmatch(line)] or list(said)
 
 
 def parse_versions(go_mod: str) -> dict[str, str]:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.binaries.targets import TARGETS, parse_versions
+from e2e.binaries.targets import TARGETS, complaints, parse_versions
 
 BINARIES = Path(__file__).parents[4] / "e2e" / "binaries"
 MODULE_FILES = sorted(BINARIES.glob("*.mod"))
@@ -47,3 +47,9 @@ def test_kubernetes_is_stamped_with_its_version() -> None:
 
 def test_a_test_package_is_compiled_as_one() -> None:
     assert TARGETS["network.test"].arguments("v1.36.3", "out")[:3] == ["test", "-c", "-vet=off"]
+
+
+def test_what_go_complains_of_is_found_among_the_packages_that_it_names() -> None:
+    error = ["# k8s.io/kubernetes/pkg/kubelet/cm", "cm/cgroup_linux.go:307:25: cannot use x as y"]
+    assert complaints(["errors", "k8s.io/kubelet/pkg/cri-api", *error, "sigs.k8s.io/yaml/v3"]) == error
+    assert complaints(["errors"]) == ["errors"]
