@@ -4,7 +4,7 @@ READY := .venv/.ready
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image demo test test-kind lint unit netns soak fuzz e2e bench differential kind kind-down conformance stories base docs clean
+.PHONY: help setup image demo test test-kind lint unit netns soak fuzz e2e bench bench-l2 differential kind kind-down conformance stories base docs clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -60,6 +60,10 @@ bench: $(READY) ## closeby and kube-proxy side by side (SCALE=1000x5 picks one)
 	@.ci/setup e2e
 	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.bench $(if $(SCALE),--scale $(SCALE)) $(BENCH_FLAGS)
+
+bench-l2: $(READY) ## What clients notice when an address moves between nodes, beside keepalived; hours (RUNS=3, BENCH_L2_FLAGS)
+	@.ci/setup lan
+	@$(PYTHON) -m e2e.lan --runs $(or $(RUNS),20) $(BENCH_L2_FLAGS)
 
 differential: $(READY) ## Random worlds for closeby and for kube-proxy, and where they part (WORLDS=50, SEED=..)
 	@.ci/setup e2e

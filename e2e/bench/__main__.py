@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from e2e.bench.proxies import closeby_spec, peer_spec
-from e2e.bench.report import describe_machine, write_markdown
+from e2e.bench.report import describe_kube_proxy, describe_machine, write_markdown
 from e2e.bench.rig import run_rig
 from e2e.bench.rows import COLUMNS, Row, render_cells, render_json
 from e2e.bench.scale import Scale, parse_scale
@@ -86,7 +86,7 @@ def bench(**flags: Any) -> None:  # noqa: ANN401  # click passes flags by keywor
         sys.stdout.flush()
     console.print(_table(rows))
     if flags["markdown"] is not None:
-        write_markdown(flags["markdown"], rows, describe_machine(binary))
+        write_markdown(flags["markdown"], rows, describe_machine(describe_kube_proxy(binary)))
 
 
 class Where(NamedTuple):

@@ -14,24 +14,35 @@ BEGIN = "<!-- figures: written by `make bench`, don't edit -->"
 END = "<!-- end of figures -->"
 
 
-def describe_machine(binary: Path) -> str:
-    """Date, kernel, nft, kube-proxy and machine, in one line."""
+def describe_machine(peer: str) -> str:
+    """Date, kernel, nft, the peer as given and machine, in one line."""
     memory_kb = int(re.findall(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())[0])
     nft = _said("nft", "--version").split()[1]
-    peer = _said(str(binary), "kube-proxy", "--version").split()[-1]
     return (
         f"{datetime.now(UTC):%Y-%m-%d}; Linux {platform.release()}, nft {nft}, Python {platform.python_version()}, "
-        f"kube-proxy {peer} in nftables mode; {os.cpu_count()} cores ({_processor()}), "
-        f"{memory_kb / 1e6:.0f} GB of memory"
+        f"{peer}; {os.cpu_count()} cores ({_processor()}), {memory_kb / 1e6:.0f} GB of memory"
     )
+
+
+def describe_kube_proxy(binary: Path) -> str:
+    """The peer and its version."""
+    return f"kube-proxy {_said(str(binary), 'kube-proxy', '--version').split()[-1]} in nftables mode"
 
 
 def write_markdown(path: Path, rows: Sequence[Row], machine: str) -> None:
     """Replace what stands between the two marks in the file; the text around them is people's."""
-    text = path.read_text() if path.exists() else f"# Benchmarks\n\n{BEGIN}\n{END}\n"
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    path.write_text(f"{before}{BEGIN}\n{machine}\n\n{_table(rows)}{END}{after}")
+    write_between(path, (BEGIN, END), f"{machine}\n\n{_table(rows)}")
+
+
+def write_between(path: Path, marks: tuple[str, str], body: str) -> None:
+    """Replace what stands between the two marks; in a file without them they come at the end."""
+    begin, end = marks
+    text = path.read_text() if path.exists() else "# Benchmarks\n"
+    if begin not in text:
+        text += f"\n{begin}\n{end}\n"
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    path.write_text(f"{before}{begin}\n{body}{end}{after}")
 
 
 def _table(rows: Sequence[Row]) -> str:

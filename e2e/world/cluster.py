@@ -14,7 +14,7 @@ from e2e.world.signals import exit_on_signals, signals_held
 
 # No duplicate address detection: an address is of use at once. Link-local ones stay, neighbour discovery needs them.
 # No limit on ICMP errors: by default six refused datagrams in a row are answered, then one a second.
-_EVERYWHERE = {
+EVERYWHERE = {
     "ipv6/conf/default/accept_dad": "0",
     "ipv6/conf/all/accept_dad": "0",
     "ipv6/conf/default/accept_ra": "0",
@@ -24,10 +24,10 @@ _EVERYWHERE = {
     "ipv4/icmp_ratelimit": "0",
     "ipv6/icmp/ratelimit": "0",
 }
-_ROUTER = {"ipv4/ip_forward": "1", "ipv6/conf/all/forwarding": "1", "ipv6/conf/default/forwarding": "1"}
+ROUTER = {"ipv4/ip_forward": "1", "ipv6/conf/all/forwarding": "1", "ipv6/conf/default/forwarding": "1"}
 # A node that forwards to another node over the link that a packet came by would tell the client to go there itself.
-_NODE = {
-    **_ROUTER,
+NODE = {
+    **ROUTER,
     "ipv4/conf/all/send_redirects": "0",
     "ipv4/conf/default/send_redirects": "0",
 }
@@ -82,9 +82,9 @@ class World:
         nodes = list(self.nodes.values())
         members = [*(node.host for node in nodes), self.outside]
         self._make_namespaces([self.lan, *members])
-        netns.write_sysctls(self.lan.netns, _ROUTER)
+        netns.write_sysctls(self.lan.netns, ROUTER)
         for node in nodes:
-            netns.write_sysctls(node.host.netns, _NODE)
+            netns.write_sysctls(node.host.netns, NODE)
         netns.run_ip({self.lan.netns: links.render_lan(self.lan, members)})
         netns.run_ip({member.netns: links.render_member(member, self.lan) for member in members})
         netns.run_ip({node.host.netns: links.render_routes_to_pods(node, nodes) for node in nodes})
@@ -145,4 +145,4 @@ class World:
     def _make_namespaces(self, hosts: Sequence[Host]) -> None:
         netns.create_namespaces(host.netns for host in hosts)
         for host in hosts:
-            netns.write_sysctls(host.netns, _EVERYWHERE)
+            netns.write_sysctls(host.netns, EVERYWHERE)

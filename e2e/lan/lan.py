@@ -1,0 +1,130 @@
+"""EFFECT: the LAN, and every fault that is made on it. Whatever is done to it, `heal` undoes."""
+
+import subprocess
+from collections.abc import Iterable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from e2e.lan import links
+from e2e.lan.cuts import Cut, render_cuts
+from e2e.lan.members import TCP_PORT, UDP_PORT, Member, make_mac, plan_cold, plan_nodes, plan_router, plan_warm
+from e2e.lan.programs import PROGRAMS
+from e2e.world import netns
+from e2e.world.cluster import EVERYWHERE, NODE
+from e2e.world.processes import start_program, stop_programs, wait_ready
+from e2e.world.signals import exit_on_signals, signals_held
+
+
+class Lan:
+    """Nodes that serve the VIP, two clients and a router on a bridge. Used as a context manager; needs root.
+
+    The constructor only plans; entering builds, and sweeps what killed runs left behind. Nobody owns the VIP yet.
+    """
+
+    def __init__(self, label: str, nodes: int = 3) -> None:
+        self.prefix = netns.unique_prefix(label)
+        self.bridge = self.prefix + "bridge"
+        self.nodes = plan_nodes(self.prefix, nodes)
+        self.router = plan_router(self.prefix)
+        self.warm = plan_warm(self.prefix)
+        self.cold = plan_cold(self.prefix)
+        self.members = (*self.nodes, self.router, self.warm, self.cold)
+        self._servers: list[subprocess.Popen[str]] = []
+        self._away: set[Member] = set()  # their links are taken out
+        self._down: set[Member] = set()
+        self._generations: dict[Member, int] = {}  # of MACs
+        self._handlers = ExitStack()
+
+    def __enter__(self) -> Self:
+        netns.sweep_namespaces()
+        self._handlers.enter_context(exit_on_signals())
+        try:
+            self._build()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove everything; a signal that arrives meanwhile is seen afterwards."""
+        with signals_held(), self._handlers:
+            stop_programs(self._servers)
+            self._servers.clear()
+            netns.remove_namespaces(netns.list_namespaces(self.prefix))
+
+    def cut_link(self, node: Member) -> None:
+        """The node's port goes down: both ends lose the carrier."""
+        netns.run_ip({self.bridge: [f"link set {node.port} down"]})
+        self._down.add(node)
+
+    def join_link(self, node: Member) -> None:
+        """The port comes up again."""
+        netns.run_ip({self.bridge: [f"link set {node.port} up"]})
+        self._down.discard(node)
+
+    def cut(self, cuts: Iterable[Cut]) -> None:
+        """The bridge drops these from now on, and nothing else; () drops nothing. NetnsError with nft's complaint."""
+        _run_nft(self.bridge, render_cuts(cuts))
+
+    def change_mac(self, node: Member) -> None:
+        """The node's link gets its next MAC and stays up, as a bond's does when its first port goes."""
+        self._set_mac(node, self._generations.get(node, 0) + 1)
+
+    def take_out(self, node: Member) -> None:
+        """The node's link vanishes, with its addresses and routes."""
+        netns.run_ip({self.bridge: [f"link delete {node.port}"]})
+        self._away.add(node)
+        self._down.discard(node)
+        self._generations.pop(node, None)
+
+    def put_in(self, node: Member) -> None:
+        """The link is there again, as at first."""
+        netns.run_ip({self.bridge: links.render_port(node)})
+        netns.run_ip({node.netns: links.render_interface(node, self.router)})
+        self._away.discard(node)
+
+    def heal(self) -> None:
+        """Undo every fault."""
+        self.cut(())
+        for node in tuple(self._down):
+            self.join_link(node)
+        for node in tuple(self._away):
+            self.put_in(node)
+        for node in tuple(self._generations):
+            self._set_mac(node, 0)
+
+    def _set_mac(self, node: Member, generation: int) -> None:
+        netns.run_ip({node.netns: [f"link set eth0 address {make_mac(node.number, generation)}"]})
+        self._generations[node] = generation
+        if generation == 0:
+            del self._generations[node]
+
+    def _build(self) -> None:
+        names = [self.bridge, *(member.netns for member in self.members)]
+        netns.create_namespaces(names)
+        for name in names:
+            netns.write_sysctls(name, EVERYWHERE)
+        for member in (*self.nodes, self.router):
+            netns.write_sysctls(member.netns, NODE)
+        netns.run_ip({self.bridge: links.render_bridge(self.members)})
+        netns.run_ip({member.netns: links.render_member(member, self.router) for member in self.members})
+        for node in self.nodes:
+            _run_nft(node.netns, links.render_service(node))
+            self._servers.append(start_program(node.netns, "server", [node.name, f"tcp:{TCP_PORT}"]))
+            self._servers.append(start_program(node.netns, str(PROGRAMS / "echo"), [node.name, str(UDP_PORT)]))
+        for server in self._servers:
+            wait_ready(server, "a node's server")
+
+
+def _run_nft(name: str, text: str) -> None:
+    """In that namespace."""
+    command = netns.command_in(name, ["nft", "-f", "-"])
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise netns.NetnsError(f"{name}: {done.stderr.strip()}")

@@ -1,0 +1,1 @@
+"""Whatever moves the VIP between the LAN's nodes, behind one Protocol."""
