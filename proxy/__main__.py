@@ -20,6 +20,9 @@ _COMMANDS = (
     "cleanup",
     "controller",
     "validate",
+    "announce",
+    "who-announces",
+    "drain",
 )  # modules of proxy.cli, each with its command
 
 
@@ -32,7 +35,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(import_module(f"proxy.cli.{cmd_name}"), cmd_name)
+        module = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"proxy.cli.{module}"), module)
         return command
 
 

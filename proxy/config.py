@@ -41,6 +41,7 @@ class Config(msgspec.Struct, frozen=True):
     min_sync_period_s: float = 0.02
     sync_period_s: float = 30.0
     control_socket: Path = Path("/run/closeby/closeby.sock")
+    announcer_socket: Path | None = None  # None: no announcer is told what is served
     verbosity: int = 0
     log_format: str = "auto"
     conntrack: ConntrackSettings = ConntrackSettings()

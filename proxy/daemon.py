@@ -13,6 +13,7 @@ from prometheus_client import REGISTRY, disable_created_metrics
 from endpointslice.external_ips import drop_external_ips
 from endpointslice.snapshot import Changed, Listed
 from proxy import metrics
+from proxy.announcer.feed_server import Feed
 from proxy.binding import Binder, ServerSpec
 from proxy.commits import Observer
 from proxy.config import Config, ConfigError
@@ -58,6 +59,7 @@ class Daemon:
         self._kernel = NftKernel(host_families())
         self._health_checks = HealthCheckServer(config.settings.node, lambda: self._loop.health().healthy, self._tell)
         self._cleaner = Cleaner(self._kernel.families)
+        self._feed = self._open_feed()
         self._ending = ""  # why the process ends without having been told to
         self._loop = Loop(
             config.settings,
@@ -67,15 +69,22 @@ class Daemon:
             self._observers(),
         )
 
+    def _open_feed(self) -> Feed | None:
+        path = self._config.announcer_socket
+        return Feed(path, self._config.settings.node, self._source.status) if path is not None else None
+
     def _observers(self) -> tuple[Observer, ...]:
-        if self._config.manifests is not None:
-            return self._health_checks, self._cleaner
-        node = self._config.settings.node
-        if self._config.settings.detect is not Detect.NODE_CIDR:
-            return self._health_checks, self._cleaner, NodeGuard(node, self.end)
-        pod_cidrs = PodCIDRGuard(node, self.end)
-        pod_cidrs.start()
-        return self._health_checks, self._cleaner, NodeGuard(node, self.end), pod_cidrs
+        observers: list[Observer] = [self._health_checks, self._cleaner]
+        if self._feed is not None:
+            observers.append(self._feed)
+        if self._config.manifests is None:
+            node = self._config.settings.node
+            observers.append(NodeGuard(node, self.end))
+            if self._config.settings.detect is Detect.NODE_CIDR:
+                pod_cidrs = PodCIDRGuard(node, self.end)
+                pod_cidrs.start()
+                observers.append(pod_cidrs)
+        return tuple(observers)
 
     def run(self) -> None:
         """Work until SIGTERM or SIGINT, then stop and leave the rules in place.
@@ -151,6 +160,13 @@ class Daemon:
                 raise ConfigError(f"--control-socket: {config.control_socket}: {error}") from error
             # A full disk: that the traffic is looked after matters more than that dumps are to be had.
             log.warning("control_socket_unusable", socket=str(config.control_socket), why=error.strerror)
+        if self._feed is not None:
+            try:
+                self._feed.start()
+            except OSError as error:
+                raise ConfigError(
+                    f"--announcer-socket: {config.announcer_socket}: {error.strerror or error}"
+                ) from error
 
     def _notice(self, reason: str, note: str = "", *, warning: bool = False) -> Notice:
         """About our Node."""

@@ -61,6 +61,12 @@ class _Verbosity(click.ParamType[str]):
     help="Where `closeby dump` asks; for root only.",
 )
 @click.option(
+    "--announcer-socket",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Tell `closeby announce` on this node, at this socket, which load-balancer addresses the kernel serves.",
+)
+@click.option(
     "--proc-sys",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     default=Path("/proc/sys"),
@@ -150,6 +156,7 @@ def _read_own(flags: dict[str, Any]) -> Own:
         hostname_override=flags["hostname_override"],
         same_node=Mode(flags["same_node_for_daemon_sets"]),
         control_socket=flags["control_socket"],
+        announcer_socket=flags["announcer_socket"],
         log_format=flags["log_format"] or "",
         min_sync_period=flags["min_sync_period"],
         sync_period=flags["sync_period"],

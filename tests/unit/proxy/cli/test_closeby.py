@@ -17,7 +17,13 @@ def test_the_help_names_every_command_and_shows_the_first_steps(run_closeby: Run
     assert "closeby plan --node node-1 --manifests ./manifests" in out
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "explain", "verify", "dump", "controller", "validate"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("run", "plan", "explain", "verify", "dump", "controller", "validate"),
+        *("announce", "who-announces", "drain"),
+    ],
+)
 def test_each_commands_help_has_examples(run_closeby: RunCloseby, command: str) -> None:
     code, out, _ = run_closeby(command, "-h")
 

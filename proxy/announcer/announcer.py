@@ -1,0 +1,282 @@
+"""EFFECT: one announcer: events into the machine, its actions out. Called by one thread only."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import structlog
+
+from endpointslice.types import IP, NodeName
+from proxy.announcer import metrics
+from proxy.announcer.arp import Arp, parse_arp, read_arp
+from proxy.announcer.datagram import Refusal, parse_datagram
+from proxy.announcer.echo import Echo as EchoPacket
+from proxy.announcer.echo import parse_reply
+from proxy.announcer.ethernet import Drop, EtherType, Frame, format_mac, parse_frame
+from proxy.announcer.feed_client import Gone, News
+from proxy.announcer.groups import Groups
+from proxy.announcer.ndp import Neighbour, parse_ndp, read_ndp
+from proxy.announcer.netlink import Links
+from proxy.announcer.outside import Letter, Outside
+from proxy.announcer.packets import Captured, PacketSocket
+from proxy.announcer.served import Served, make_table, used_wires
+from proxy.announcer.sightings import Sighting
+from proxy.announcer.speech import AddressBook, Known, Question, Speech
+from proxy.announcer.wires import WireLink, find_wires
+from proxy.l2.actions import (
+    Action,
+    Announce,
+    Echo,
+    FlushSockets,
+    Look,
+    Note,
+    Owned,
+    Probe,
+    Reply,
+    Report,
+    Send,
+    Withdraw,
+)
+from proxy.l2.candidates import Options, Table
+from proxy.l2.events import (
+    ArpKind,
+    ArpSeen,
+    EchoReply,
+    Event,
+    LinkChanged,
+    ProxyGone,
+    Received,
+    TableChanged,
+    TableFresh,
+    WireActive,
+)
+from proxy.l2.machine import step
+from proxy.l2.state import State
+from proxy.l2.types import Channel, MemberId
+
+log = structlog.get_logger()
+
+QUIET_NOTES = frozenset({Note.LISTENING, Note.MEMBER_SILENT})
+
+
+class Parts(NamedTuple):
+    """What an announcer works with."""
+
+    outside: Outside
+    speech: Speech
+    book: AddressBook
+    echo_id: int
+    gateways: tuple[IP, ...] = ()  # given by hand
+    options: Options = Options()
+
+
+class Announcer:
+    """The state, and what it says."""
+
+    def __init__(self, state: State, parts: Parts, clock: Callable[[], float] = time.monotonic) -> None:
+        self.state = state
+        self._parts = parts
+        self._clock = clock
+        self._groups = Groups()
+        self._found: dict[Channel, WireLink] = {}  # all wires that there are
+        self._used: frozenset[Channel] = frozenset()  # those that ever had an address
+        self._served: tuple[Served, ...] = ()
+        self._members: frozenset[NodeName] = frozenset()
+        self._wire_of: dict[IP, Channel] = {}
+        self._question: Question | None = None  # the frame that is being looked at
+        self._reply_to: tuple[Channel, MemberId, IP] | None = None  # the message that is
+        self._active_s: dict[str, float] = {}
+
+    def step(self, event: Event) -> None:
+        """One step of the machine, and all that it wants done."""
+        now = self._clock()
+        self.state, actions = step(self.state, now, event)
+        for action in actions:
+            self._do(action, now)
+
+    def _do(self, action: Action, now: float) -> None:
+        speech = self._parts.speech
+        match action:
+            case Send():
+                speech.send(action, self._reply_to)
+            case Reply(key):
+                if self._question is not None:
+                    speech.reply(key.wire, self._question)
+            case Announce():
+                speech.announce(action)
+            case Look() | Probe():
+                speech.ask(action)
+            case Echo():
+                speech.echo(action, now)
+            case Owned() | Withdraw():
+                self._own(action)
+            case FlushSockets():
+                self._parts.outside.flush()
+            case Report():
+                self._report(action, now)
+            case _:  # SetTimer: the loop reads wake_s of the state
+                pass
+
+    def _own(self, action: Owned | Withdraw) -> None:
+        vip, wire = action.key
+        metrics.OWNED.set(len(self.state.mine))
+        link = self._parts.outside.links.get(wire)
+        if link is None or ":" not in vip:
+            return
+        try:
+            if isinstance(action, Owned):
+                self._groups.join(vip, link.number)
+            else:
+                self._groups.leave(vip, link.number)
+        except OSError as error:
+            log.warning("group_not_joined", vip=vip, interface=link.interface, why=error.strerror)
+
+    def _report(self, report: Report, now: float) -> None:
+        note = report.note
+        metrics.NOTES.labels(note.value).inc()
+        if note is Note.ADDRESS_CONFLICT:
+            metrics.CONFLICTS.inc()
+        owner = self.state.members.get(report.member)
+        if note in {Note.TAKEN, Note.LAST_RESORT} and owner is not None and report.key is not None:
+            metrics.UNOWNED_SECONDS.observe(max(0.0, now - owner.path(report.key.wire).sign_s))
+        told = {"vip": report.key.vip, "wire": report.key.wire} if report.key is not None else {}
+        if owner is not None and owner.node:
+            told["member"] = owner.node
+        if report.detail:
+            told["detail"] = report.detail
+        write = log.debug if note in QUIET_NOTES else log.info
+        write(note.value.replace("-", "_"), **told)
+
+    # What this node's own parts say.
+
+    def take_links(self, links: Links) -> None:
+        """The kernel's interfaces changed."""
+        self._found = dict(find_wires(links.interfaces, links.gateways, self._parts.gateways))
+        self._update_wires()
+
+    def take_news(self, news: News | Gone) -> None:
+        """From the proxy, or of it."""
+        metrics.PROXY_UP.set(isinstance(news, News))
+        if isinstance(news, Gone):
+            self.step(ProxyGone())
+            return
+        metrics.TABLE_AGE.set(news.age_s)
+        if news.served is None:
+            self.step(TableFresh(news.age_s))
+            return
+        self._served = news.served
+        self._update_wires()
+        self._update_table(news.age_s)
+
+    def _update_wires(self) -> None:
+        """Sockets first, then the machine: it speaks at once."""
+        self._used |= used_wires(self._served, self._found)
+        before = self._parts.outside.links
+        after = {wire: self._found[wire] for wire in self._used if wire in self._found}
+        if before == after:
+            return
+        for link in before.values():
+            if link.number not in {other.number for other in after.values()}:
+                self._groups.forget(link.number)
+        self._parts.outside.update(after)
+        for wire, link in after.items():
+            if before.get(wire) != link:
+                self.step(LinkChanged(wire, format_mac(link.mac), link.carrier, link.gateway))
+        for wire in before.keys() - after.keys():
+            self.step(LinkChanged(wire, gone=True))
+
+    def _update_table(self, age_s: float) -> None:
+        self._members = frozenset(member.node for member in self.state.members.values() if member.node)
+        table = make_table(self._served, self._used, self._members, self._parts.options)
+        old = self.state.table.vips
+        vips = {key: old[key] if old.get(key) == vip else vip for key, vip in table.vips.items()}
+        self._wire_of = {key.vip: key.wire for key in vips}
+        self.step(TableChanged(Table(vips), age_s))
+
+    def note_members(self) -> None:
+        """Members that came are candidates from now on."""
+        new = any(member.node and member.node not in self._members for member in self.state.members.values())
+        if self._served and new:
+            self._update_table(max(0.0, self._clock() - self.state.fresh_s))
+
+    # What comes in.
+
+    def take_letter(self, letter: Letter) -> None:
+        """A datagram."""
+        found = parse_datagram(letter.arrived.data, letter.channel, self._parts.speech.keys)
+        if isinstance(found, Refusal):
+            metrics.REFUSED.labels(found.value).inc()
+            return
+        sender = found.header.sender
+        self._reply_to = letter.channel, sender, letter.arrived.sender
+        self.step(Received(letter.channel, found))
+        self._reply_to = None
+        member = self.state.members.get(sender)
+        if member is not None and member.seqs.get(letter.channel) == found.header.seq:
+            self._parts.book.note(letter.channel, sender, letter.arrived.sender)
+
+    def take_frame(self, sock: PacketSocket, captured: Captured) -> None:
+        """A frame of a wire."""
+        frame = parse_frame(captured.data)
+        if isinstance(frame, Drop):
+            return
+        self._note_active(sock.interface)
+        if frame.kind == EtherType.ARP:
+            arp = parse_arp(frame)
+            if isinstance(arp, Arp):
+                self._see(sock, arp, read_arp(arp, broadcast=frame.is_group), captured.age_s)
+            return
+        if frame.kind == EtherType.IPV6:
+            neighbour = parse_ndp(frame)
+            if isinstance(neighbour, Neighbour):
+                self._see(sock, neighbour, read_ndp(neighbour), captured.age_s)
+                return
+        self._hear_echo(sock, frame)
+
+    def _see(self, sock: PacketSocket, question: Question, said: tuple[Sighting, ...], age_s: float) -> None:
+        for sighting in said:
+            if any(sighting.mac == link.mac for link in self._parts.outside.links.values()):
+                continue
+            self._note_gateway(sock, sighting)
+            wire = self._wire_of.get(sighting.ip)
+            link = self._parts.outside.links.get(wire) if wire is not None else None
+            if wire is None or link is None or link.interface != sock.interface:
+                continue
+            self._question = question
+            self.step(ArpSeen(wire, sighting.kind, sighting.ip, format_mac(sighting.mac), sighting.broadcast, age_s))
+            self._question = None
+
+    def _note_gateway(self, sock: PacketSocket, sighting: Sighting) -> None:
+        if sighting.kind is ArpKind.REQUEST:
+            return
+        for link in self._parts.outside.links.values():
+            if link.gateway == sighting.ip and link.interface == sock.interface:
+                self._parts.book.gateways[link.wire] = Known(sighting.mac, self._clock())
+
+    def _hear_echo(self, sock: PacketSocket, frame: Frame) -> None:
+        echo = parse_reply(frame)
+        if not isinstance(echo, EchoPacket) or echo.identifier != self._parts.echo_id:
+            return
+        for link in self._parts.outside.links.values():
+            if link.interface != sock.interface or link.gateway != echo.source:
+                continue
+            if echo.destination == link.own:
+                self.step(EchoReply(link.wire))
+            elif self._wire_of.get(echo.destination) == link.wire:
+                self.step(EchoReply(link.wire, echo.destination))
+
+    def _note_active(self, interface: str) -> None:
+        """Said at most once in a quarter of an interval."""
+        now = self._clock()
+        if now - self._active_s.get(interface, 0.0) < self.state.settings.timing.interval_s / 4:
+            return
+        self._active_s[interface] = now
+        for link in self._parts.outside.links.values():
+            if link.interface == interface:
+                self.step(WireActive(link.wire))
+
+    def note_counted(self, packets: dict[str, int], before: dict[str, int]) -> None:
+        """Interfaces whose counter of received packets has risen are no dead wires."""
+        for name, count in packets.items():
+            if count != before.get(name, count):
+                self._note_active(name)

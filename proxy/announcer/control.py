@@ -1,0 +1,72 @@
+"""EFFECT: the announcer's own Unix socket, by which people ask and command it. Mode 0600: for root only.
+
+One request a connection: a line of JSON, and one line back.
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingUnixStreamServer
+from typing import Literal
+
+import msgspec
+
+from endpointslice.types import NodeName
+from proxy.announcer.status import Status
+
+ANSWER_S = 10.0
+_LONGEST = 1 << 16  # bytes of a request
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What is asked. `drain` and `undrain` also answer with the status."""
+
+    command: Literal["status", "drain", "undrain"]
+    without: NodeName = NodeName("")
+
+
+Answer = Callable[[Request], Status]
+
+
+class _Server(ThreadingUnixStreamServer):
+    daemon_threads = True
+
+
+def serve_control(path: Path, answer: Answer) -> ThreadingUnixStreamServer:
+    """A server, a thread a client; OSError if the socket can't be made."""
+
+    class Handler(StreamRequestHandler):
+        timeout = ANSWER_S
+
+        def handle(self) -> None:
+            try:
+                request = msgspec.json.decode(self.rfile.readline(_LONGEST), type=Request)
+                self.wfile.write(msgspec.json.encode(answer(request)) + b"\n")
+            except (OSError, TimeoutError, msgspec.DecodeError):
+                return  # who asks nonsense, or left, gets nothing
+
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    mask = os.umask(0o177)
+    try:
+        server = _Server(str(path), Handler)
+    finally:
+        os.umask(mask)
+    threading.Thread(target=server.serve_forever, name="control", daemon=True).start()
+    return server
+
+
+def ask(path: Path, request: Request) -> Status:
+    """What the announcer behind the socket answers; OSError if there is none."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(ANSWER_S)
+        client.connect(str(path))
+        client.sendall(msgspec.json.encode(request) + b"\n")
+        with client.makefile("rb") as answer:
+            line = answer.readline()
+    try:
+        return msgspec.json.decode(line, type=Status)
+    except msgspec.DecodeError as error:
+        raise ConnectionError("the announcer gave no answer") from error

@@ -1,0 +1,92 @@
+"""EFFECT, in the announcer's process: what the proxy on this node serves, from a thread of its own."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import structlog
+
+from endpointslice.types import IP
+from proxy.announcer.feed_frames import (
+    LENGTH_BYTES,
+    SILENT_S,
+    Alive,
+    BrokenFrameError,
+    apply_part,
+    parse_content,
+    parse_length,
+)
+from proxy.announcer.served import Served
+
+log = structlog.get_logger()
+
+RETRY_S = 0.5
+
+
+class News(NamedTuple):
+    """From the proxy; `served` None: what it told before stands."""
+
+    served: tuple[Served, ...] | None
+    age_s: float
+
+
+class Gone(NamedTuple):
+    """The proxy doesn't answer."""
+
+    why: str
+
+
+class FeedClient:
+    """Connects again and again; a table counts once it is whole, so a proxy that dies in between changes nothing."""
+
+    def __init__(self, path: Path, post: Callable[[News | Gone], None]) -> None:
+        self._path = path
+        self._post = post
+
+    def start(self) -> None:
+        """Begin."""
+        threading.Thread(target=self._run, name="feed", daemon=True).start()
+
+    def _run(self) -> None:
+        told = ""
+        while True:
+            try:
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+                    sock.settimeout(SILENT_S)
+                    sock.connect(str(self._path))
+                    log.info("proxy_connected", socket=str(self._path))
+                    told = ""
+                    self._listen(sock)
+            except (OSError, EOFError, BrokenFrameError) as error:
+                why = str(error) or type(error).__name__
+                if why != told:
+                    log.warning("proxy_gone", why=why, socket=str(self._path))
+                    self._post(Gone(why))
+                told = why
+            time.sleep(RETRY_S)
+
+    def _listen(self, sock: socket.socket) -> None:
+        known: dict[IP, Served] = {}
+        while True:
+            frame = parse_content(_read(sock, parse_length(_read(sock, LENGTH_BYTES))))
+            if isinstance(frame, Alive):
+                self._post(News(None, frame.age_s))
+                continue
+            known = apply_part(known, frame)
+            if frame.last:
+                self._post(News(tuple(known.values()), frame.age_s))
+
+
+def _read(sock: socket.socket, count: int) -> bytes:
+    """So many bytes; EOFError if the peer ends before."""
+    parts: list[bytes] = []
+    while count:
+        part = sock.recv(min(count, 1 << 16))
+        if not part:
+            raise EOFError("the proxy closed the connection")
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,214 @@
+"""EFFECT: the announcer's process: one loop, woken by packets, urgent messages, threads and the machine's timer.
+
+At every wake-up lateness is judged first: after a pause the machine throws away unread what came in meanwhile.
+"""
+
+import gc
+import os
+import queue
+import secrets
+import selectors
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from endpointslice.types import IP
+from proxy.announcer import metrics
+from proxy.announcer.announcer import Announcer, Parts
+from proxy.announcer.beat_sockets import Ports
+from proxy.announcer.control import Request, serve_control
+from proxy.announcer.counters import read_received
+from proxy.announcer.feed_client import FeedClient, Gone, News
+from proxy.announcer.keyring import Keys, KeyWatch, read_keys
+from proxy.announcer.memory_file import read_memory, write_memory
+from proxy.announcer.netlink import Links, LinkWatch
+from proxy.announcer.outside import Outside
+from proxy.announcer.speech import AddressBook, Speech
+from proxy.announcer.status import Status, describe
+from proxy.l2.candidates import Options
+from proxy.l2.events import DrainAsked, DrainEnded, RestartAsked, Tick
+from proxy.l2.state import Start, remember, start
+from proxy.l2.types import Settings
+
+log = structlog.get_logger()
+
+_LATE_INTERVALS = 0.9
+_FAREWELLS, _FAREWELL_GAP_S = 3, 0.02  # of a restart: one datagram may be lost
+_REMEMBER_S = 10.0
+_SWITCH_S = 0.0005  # how long the loop's thread waits for another that computes
+_MOST_FRAMES = 64  # of one interface in a row, so that a flood of questions starves no heartbeat
+
+
+class Config(msgspec.Struct, frozen=True):
+    """All that `closeby announce` is told."""
+
+    settings: Settings
+    keys: Path
+    proxy_socket: Path
+    control_socket: Path
+    memory: Path
+    ports: Ports
+    peers: tuple[IP, ...] = ()
+    gateways: tuple[IP, ...] = ()
+    options: Options = Options()
+
+
+class _Asked(NamedTuple):
+    request: Request
+    answer: queue.SimpleQueue[Status]
+
+
+class _End(NamedTuple):
+    """SIGTERM or SIGINT."""
+
+
+class _NewKeys(NamedTuple):
+    keys: Keys
+
+
+_Item = Links | News | Gone | _Asked | _NewKeys | _End
+
+
+class Process:
+    """From start to end."""
+
+    def __init__(self, config: Config) -> None:
+        """KeyFileError without keys; OSError without rights or ports."""
+        keys = read_keys(config.keys)
+        settings = msgspec.structs.replace(config.settings, keys=tuple(keys))
+        echo_id = secrets.randbelow(1 << 16)
+        self._config = config
+        self._outside = Outside(config.ports, echo_id)
+        self._speech = Speech(self._outside, AddressBook(config.peers), keys, echo_id)
+        drawn = Start(secrets.randbits(64), secrets.token_bytes(16), read_memory(config.memory))
+        self._announcer = Announcer(
+            start(settings, drawn, time.monotonic()),
+            Parts(self._outside, self._speech, self._speech.book, echo_id, config.gateways, config.options),
+        )
+        self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._counted: dict[str, int] = {}
+        self._remembered_s = time.monotonic()
+        self._ended = False
+
+    def post(self, item: _Item) -> None:
+        """For any thread."""
+        self._inbox.put(item)
+        os.eventfd_write(self._bell, 1)
+
+    def run(self) -> None:
+        """Until SIGTERM or SIGINT, which are a restart and no drain: nobody takes anything for three seconds."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._end)
+        self._outside.selector.register(self._bell, selectors.EVENT_READ)
+        LinkWatch(self.post).start()
+        KeyWatch(self._config.keys, self._speech.keys, lambda keys: self.post(_NewKeys(keys))).start()
+        FeedClient(self._config.proxy_socket, self.post).start()
+        serve_control(self._config.control_socket, self._ask)
+        sys.setswitchinterval(_SWITCH_S)
+        gc.collect()
+        gc.freeze()
+        log.info("started", node=self._config.settings.node)
+        while not self._ended:
+            self._wake()
+        self._leave()
+
+    def _end(self, _number: int, _frame: FrameType | None) -> None:
+        self.post(_End())
+
+    def _wake(self) -> None:
+        announcer = self._announcer
+        due_s = announcer.state.wake_s
+        ready = self._outside.selector.select(max(0.0, due_s - time.monotonic()))
+        now = time.monotonic()
+        metrics.LATE_SECONDS.observe(max(0.0, now - due_s))
+        if now - announcer.state.last_step_s > _LATE_INTERVALS * announcer.state.settings.timing.interval_s:
+            announcer.step(Tick())
+        if ready or now >= due_s:
+            self._read()
+        if any(key.fileobj == self._bell for key, _events in ready):
+            self._take_inbox()
+        if time.monotonic() >= announcer.state.wake_s:
+            self._tick()
+
+    def _read(self) -> None:
+        """Heartbeats before other messages: numbers rise, and what is read late counts as old."""
+        for letters in (self._outside.beats(), self._outside.urgent()):
+            for letter in letters:
+                self._announcer.take_letter(letter)
+        self._announcer.note_members()
+        for sock in self._outside.frames():
+            for _ in range(_MOST_FRAMES):
+                captured = sock.receive()
+                if captured is None:
+                    break
+                self._announcer.take_frame(sock, captured)
+
+    def _tick(self) -> None:
+        announcer = self._announcer
+        now = time.monotonic()
+        interval_s = announcer.state.settings.timing.interval_s
+        if any(now - wire.last_frame_s > interval_s for wire in announcer.state.wires.values()):
+            counted = read_received()
+            announcer.note_counted(counted, self._counted)
+            self._counted = counted
+        announcer.step(Tick())
+        if now - self._remembered_s > _REMEMBER_S:
+            self._remembered_s = now
+            self._note_members()
+            write_memory(self._config.memory, remember(announcer.state))
+
+    def _note_members(self) -> None:
+        for wire in describe(self._announcer.state, time.monotonic()).wires:
+            metrics.MEMBERS.labels(wire.wire).set(len(wire.members))
+
+    def _take_inbox(self) -> None:
+        os.eventfd_read(self._bell)
+        while True:
+            try:
+                item = self._inbox.get_nowait()
+            except queue.Empty:
+                return
+            self._take(item)
+
+    def _take(self, item: _Item) -> None:
+        announcer = self._announcer
+        match item:
+            case Links():
+                announcer.take_links(item)
+            case News() | Gone():
+                announcer.take_news(item)
+            case _Asked(request, answer):
+                if request.command != "status":
+                    announcer.step(DrainAsked() if request.command == "drain" else DrainEnded())
+                answer.put(describe(announcer.state, time.monotonic(), request.without))
+            case _NewKeys(keys):
+                self._speech.keys = keys
+                settings = msgspec.structs.replace(announcer.state.settings, keys=tuple(keys))
+                announcer.state = msgspec.structs.replace(announcer.state, settings=settings)
+                log.info("keys_changed", ids=list(keys))
+            case _End():
+                self._ended = True
+
+    def _ask(self, request: Request) -> Status:
+        """For the control socket's threads."""
+        answer: queue.SimpleQueue[Status] = queue.SimpleQueue()
+        self.post(_Asked(request, answer))
+        try:
+            return answer.get(timeout=5.0)
+        except queue.Empty as error:
+            raise TimeoutError from error
+
+    def _leave(self) -> None:
+        for _ in range(_FAREWELLS):
+            self._announcer.step(RestartAsked())
+            time.sleep(_FAREWELL_GAP_S)
+        write_memory(self._config.memory, remember(self._announcer.state))
+        self._config.control_socket.unlink(missing_ok=True)
+        log.info("stopped", addresses=len(self._announcer.state.mine))

@@ -1,0 +1,190 @@
+"""Real announcers on a real LAN: who answers, and what clients hear."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from endpointslice.types import IP
+from tests.netns.announcer.lan import KEY, V4, V6, Lan, Node, open_lan, wait_for
+
+pytestmark = pytest.mark.netns
+
+
+@pytest.fixture
+def lan(tmp_path: Path) -> Iterator[Lan]:
+    with open_lan(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Lan]:
+    with open_lan(tmp_path, count=2) as opened:
+        yield opened
+
+
+def others(lan: Lan, node: Node) -> list[Node]:
+    return [other for other in lan.nodes if other is not node]
+
+
+def all_agree(lan: Lan, vip: IP) -> str:
+    """The owner's name once every announcer names the same; "" until then."""
+    owners = {found.owner if (found := node.vip(vip)) is not None else "" for node in lan.nodes}
+    return owners.pop() if len(owners) == 1 else ""
+
+
+@pytest.mark.parametrize("vip", [V4[0], V6], ids=["IPv4", "IPv6"])
+def test_one_owner_is_elected_and_answers_every_question_once(lan: Lan, vip: IP) -> None:
+    lan.start(vip)
+    owner = lan.owner(vip)
+
+    assert wait_for(lambda: all_agree(lan, vip)) == owner.name
+    assert lan.ask(vip) == [owner.mac]
+    assert lan.ask(vip, to=owner.mac) == [owner.mac], "reachability is answered, too"
+    for other in others(lan, owner):
+        assert lan.ask(vip, to=other.mac) == [], "only the owner answers"
+
+
+def test_an_address_that_nobody_serves_is_not_answered_for(lan: Lan) -> None:
+    lan.start(V4[0])
+    lan.owner(V4[0])
+
+    assert lan.ask(V4[1]) == []
+
+
+@pytest.mark.parametrize("vip", [V4[0], V6], ids=["IPv4", "IPv6"])
+def test_when_the_owner_is_killed_another_takes_over_and_tells_everybody(lan: Lan, vip: IP) -> None:
+    lan.start(vip)
+    owner = lan.owner(vip)
+    wait_for(lambda: all_agree(lan, vip))
+
+    owner.signal(signal.SIGKILL)
+    heard = [one for one in lan.listen(8.0) if one.vip == vip and one.kind == "gratuitous"]
+    heir = lan.owner(vip)
+
+    assert heir is not owner
+    assert {one.mac for one in heard} == {heir.mac}
+    if vip == V6:
+        assert len(heard) in {4, 5}, "four, and perhaps the one of each minute"
+    else:
+        assert [one.form for one in heard][:7] == ["request", *("request", "reply") * 3]
+
+
+def test_when_the_owners_cable_is_pulled_another_takes_over_and_a_return_moves_nothing(lan: Lan) -> None:
+    lan.start(*V4)
+    owner = lan.owner(V4[0])
+    wait_for(lambda: all_agree(lan, V4[0]))
+
+    lan.port(owner, "down")
+    heir = lan.owner(V4[0])
+    lan.port(owner, "up")
+
+    assert wait_for(lambda: all_agree(lan, V4[0])) == heir.name
+    assert lan.ask(V4[0]) == [heir.mac]
+
+
+def test_when_the_interface_goes_down_the_owner_stops_and_comes_back_as_a_candidate(lan: Lan) -> None:
+    lan.start(V4[0])
+    owner = lan.owner(V4[0])
+    wait_for(lambda: all_agree(lan, V4[0]))
+
+    owner.ip("link set eth0 down")
+    heir = lan.owner(V4[0])
+    owner.ip("link set eth0 up")
+
+    assert heir is not owner
+    assert wait_for(lambda: all_agree(lan, V4[0])) == heir.name
+
+
+def test_a_new_mac_is_told_to_everybody(lan: Lan) -> None:
+    lan.start(V4[0])
+    owner = lan.owner(V4[0])
+    lan.listen(6.0)
+
+    owner.ip("link set eth0 address 02:00:00:00:00:99")
+    heard = [one for one in lan.listen(3.0) if one.vip == V4[0] and one.kind == "gratuitous"]
+
+    assert {one.mac for one in heard} == {"02:00:00:00:00:99"}
+    assert lan.ask(V4[0]) == ["02:00:00:00:00:99"]
+
+
+def test_who_says_that_it_restarts_is_waited_for(lan: Lan) -> None:
+    lan.start(V4[0])
+    owner = lan.owner(V4[0])
+    wait_for(lambda: all_agree(lan, V4[0]))
+
+    owner.signal(signal.SIGTERM)
+
+    assert lan.ask(V4[0], 2.0) == [], "a dead node is replaced after one second, this one after three"
+    assert lan.owner(V4[0]) is not owner
+
+
+def test_a_process_that_stood_still_answers_nothing_when_it_wakes(lan: Lan) -> None:
+    lan.start(V4[0])
+    owner = lan.owner(V4[0])
+    wait_for(lambda: all_agree(lan, V4[0]))
+
+    owner.signal(signal.SIGSTOP)
+    heir = wait_for(lambda: next((node for node in others(lan, owner) if lan.ask(V4[0]) == [node.mac]), None))
+    owner.signal(signal.SIGCONT)
+
+    for _ in range(10):
+        assert lan.ask(V4[0], 0.2) == [heir.mac]
+    assert wait_for(lambda: all_agree(lan, V4[0])) == heir.name
+
+
+def test_who_has_another_key_is_not_believed_and_takes_nothing_from_the_living(pair: Lan) -> None:
+    stranger = pair.nodes[1]
+    stranger.write_key(1, b"another key of the tests")
+    pair.nodes[0].serve(V4[0])
+    pair.nodes[0].start()
+    pair.owner(V4[0])
+
+    stranger.serve(V4[0])
+    stranger.start()
+    wait_for(lambda: stranger.vip(V4[0]))
+
+    for _ in range(20):
+        assert pair.ask(V4[0], 0.2) == [pair.nodes[0].mac]
+    status = stranger.status()
+    assert status is not None
+    assert status.wires[0].members == ()
+
+
+def test_keys_are_changed_without_a_break(lan: Lan) -> None:
+    lan.start(V4[0])
+    owner = lan.owner(V4[0])
+    wait_for(lambda: all_agree(lan, V4[0]))
+
+    for node in lan.nodes:
+        node.write_key(2, KEY + b", and newer")
+        wait_for(lambda: "keys_changed" in node.log)  # noqa: B023  # used at once
+    for node in lan.nodes:
+        (node.keys / "1").unlink()
+        wait_for(lambda: node.log.count("keys_changed") > 1)  # noqa: B023  # used at once
+
+    assert lan.ask(V4[0]) == [owner.mac]
+    assert wait_for(lambda: all_agree(lan, V4[0])) == owner.name
+    assert all("taken" not in other.log for other in others(lan, owner))
+
+
+def test_a_proxy_that_goes_away_takes_nothing_away(lan: Lan) -> None:
+    lan.start(V4[0])
+    owner = lan.owner(V4[0])
+
+    owner.close_feed()
+    wait_for(lambda: "proxy_gone" in owner.log)
+
+    assert lan.ask(V4[0]) == [owner.mac]
+
+
+def test_what_is_served_no_more_is_answered_for_no_more(lan: Lan) -> None:
+    lan.start(*V4[:2])
+    lan.owner(V4[0])
+
+    for node in lan.nodes:
+        node.serve(V4[1])
+
+    wait_for(lambda: lan.ask(V4[0]) == [])
+    lan.owner(V4[1])
