@@ -12,6 +12,7 @@ GIVEN = {
     ("node lost", Figure.DARK): "5.70 / 6.87 / 7.95",
     ("node lost", Figure.LOST): "563 / - / -",
     ("node lost", Figure.ANNOUNCED): "10 / - / -",
+    ("node lost in 2 min without an API server", Figure.DARK): "5.60 / 6.79 / 6.97",  # lost 10 s into the outage
     ("daemon killed", Figure.COLD): "5.53 / 6.90 / 6.90",
     ("planned drain", Figure.LOST): "0 / - / -",
     ("planned drain", Figure.DARK): "0.06 / - / -",

@@ -17,8 +17,10 @@ from e2e.lan.watching import await_owner
 CUT_S = 6.0
 _PAUSE_S = 5.0
 _RESTART_S = 1.0
+_OUTAGE_S = 60.0
 _HOGS = 8
 _AFTER_S = 8.0
+_GRACE_S = 40.0  # closeby forwards for 30 s
 
 
 class Stage(NamedTuple):
@@ -71,6 +73,13 @@ def lose(stage: Stage) -> None:
 def start_hogs(stage: Stage) -> None:
     """Processes that want all of the CPU, until the run's end."""
     stage.during.enter_context(run_hogs(_HOGS))
+
+
+def lose_without_api(stage: Stage) -> None:
+    """The same in the middle of two minutes without an API server."""
+    stage.speaker.lose_api()
+    time.sleep(_OUTAGE_S)
+    lose(stage)
 
 
 def lose_and_await(stage: Stage) -> None:
@@ -181,16 +190,19 @@ _LOST = (
     (_T, ""),
     (Figure.ANNOUNCED, ""),
 )
+_OUTAGE = ((_D, "as node lost"), (_M, "1"), (_T, "0"))
 _KEPT = ((_M, "0"), (_T, "0"), (_L, "0"), (_C, ""))
 
 SCENARIOS = (
     Scenario("nothing done", nothing, ((_D, ""), (_C, ""), (_L, "0"), (_T, "0"), (_B, "0")), after_s=4.0),
     Scenario("node lost", lose, _LOST),
     Scenario("node lost, 8 CPU hogs", lose, _LOST, prepare=start_hogs),
+    Scenario("node lost in 2 min without an API server", lose_without_api, _OUTAGE, after_s=_OUTAGE_S),
     Scenario("node returns", join, ((_T, "<= 0.2"), (_L, "0"), (_M, "0")), prepare=lose_and_await),
     Scenario("daemon killed", kill, ((_C, "as node lost"), (_T, ""), (_L, ""))),
     Scenario("daemon stopped for 5 s", pause, ((_T, "0"), (_C, ""), (_L, ""))),
     Scenario("planned drain", drain, ((_L, "0"), (_B, "0"), (_T, "0"), (_C, ""), (_D, ""))),
+    Scenario("planned drain, past its grace", drain, ((_L, "0"), (_T, "0"), (_C, "")), after_s=_GRACE_S),
     Scenario("drained node returns", start, ((_L, "0"), (_T, "<= 0.2"), (_M, "0")), prepare=drain_and_await),
     Scenario("rolling restart of the daemons", restart_all, _KEPT),
     Scenario("only heartbeats cut around the owner, 6 s", cut_heartbeats, _KEPT),

@@ -64,6 +64,9 @@ class Keepalived:
         """Go on."""
         self._daemons.send(node, signal.SIGCONT)
 
+    def lose_api(self) -> None:
+        """It asks none."""
+
     def close(self) -> None:
         """None runs, and no interface has the VIPs."""
         self._daemons.close()

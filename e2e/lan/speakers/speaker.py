@@ -38,5 +38,8 @@ class Speaker(Protocol):
     def cont(self, node: Member) -> None:
         """SIGCONT."""
 
+    def lose_api(self) -> None:
+        """The API server is away for all nodes, until `close`; nothing for a speaker that asks none."""
+
     def close(self) -> None:
         """Nothing of it runs anywhere, and no node keeps what it configured."""
