@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from e2e.binaries.build import version_of
+from e2e.binaries.build import build, version_of
 from e2e.conformance import report
-from e2e.conformance.chosen import PARTS, WHOLE, Part
+from e2e.conformance.chosen import PARTS, WHOLE, Part, list_left_out
 from e2e.conformance.prepare import build_binaries, prepare
-from e2e.conformance.suite import REPORT, Target, run_suite
+from e2e.conformance.suite import REPORT, Target, list_specs, run_suite
 from e2e.kind.config import Proxy
 from e2e.kind.errors import plain_errors
 from e2e.kind.life import Ask, bring_down, bring_up, find_cluster
@@ -69,7 +69,9 @@ def table(results: tuple[str, ...], page: Path) -> None:
         reports.setdefault(proxy, []).append(report.decode_report(Path(path).read_bytes()))
     runs = {proxy: report.merge(of_proxy) for proxy, of_proxy in reports.items()}
     machine = f"{datetime.now(UTC):%Y-%m-%d}; Kubernetes {version_of('k8s.io/kubernetes')}, {os.cpu_count()} cores"
-    page.write_text(report.put_table(page.read_text(), report.render_table(runs, machine)))
+    left_out = list_left_out(list_specs(build("network.test", Console(stderr=True))))
+    tables = f"{report.render_table(runs, machine)}\n{report.render_left_out(left_out)}"
+    page.write_text(report.put_table(page.read_text(), tables))
 
 
 @main.command("all")

@@ -1,13 +1,14 @@
 """Which of Kubernetes' specs are run, and why some can't be. No I/O."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 _NETWORK = r"\[sig-network\] "
 _SUBJECTS = (
     *("Services", "Service endpoints latency", "Service CIDRs", "EndpointSlice", "Endpoints", "Traffic Distribution"),
     *("Topology Hints", "Networking", "DNS", "Conntrack", "KubeProxy", "HostPort", "Connectivity Pod Lifecycle"),
-    *("CVE-2021-29923", "NoSNAT"),
+    *("CVE-2021-29923", "NoSNAT", "Proxy version", "API Server", "ServiceCIDR and IPAddress API"),
 )
 
 
@@ -33,7 +34,7 @@ ZONES = Part(
         rf"{_NETWORK}(Traffic Distribution|Topology Hints|KubeProxy|HostPort"
         rf"|({'|'.join(_SUBJECTS)}).*(\[Slow\]|\[Serial\])|.*\[Feature:IPv6DualStack\])"
     ),
-    skip=r"\[Disruptive\]|\[Feature:[^I]",  # RE2 can't say "but IPv6DualStack"
+    skip=r"\[Disruptive\]|\[Feature:[^I]|Forward PTR lookup",  # RE2 can't say "but IPv6DualStack"
 )
 WHOLE = (NODES, ZONES)  # together: all that can pass here
 
@@ -107,16 +108,33 @@ CHOSEN_SPECS = tuple(f"[sig-network] {who} should {what}" for who, deeds in _SHO
 CHOSEN = Part("chosen", workers=2, focus=f"({'|'.join(map(re.escape, CHOSEN_SPECS))})$", skip="")
 PARTS = {part.name: part for part in (*WHOLE, CHOSEN)}
 
-# Of specs that can pass with no service proxy on such a cluster. The first pattern that is found in the name counts.
+# Why specs are not run. The first pattern that is found in the name counts.
 _IMPOSSIBLE = (
-    (r"SCTP", "the kernel of the machine has no SCTP"),
+    (r"(?i)SCTP", "the kernel of the machine has no SCTP"),
     (r"Forward PTR lookup|Feature:Networking", "asks the Internet"),
     (r"\[Disruptive\]", "restarts components of a node by ssh"),
     (r"LoadBalancer", "asks a cloud for a load balancer"),
     (r"localhost nodeports", "of kube-proxy's iptables mode"),
+    (r"Netpol", "asks a policy engine"),
+    (r"Ingress", "of Ingress, no service proxy's work"),
+    (r"PerformanceDNS", "10,000 Services and their look-ups: hours"),
 )
 
 
 def find_reason(name: str) -> str | None:
     """Why the spec can't run here; None if nothing is known against it."""
     return next((reason for pattern, reason in _IMPOSSIBLE if re.search(pattern, name)), None)
+
+
+def list_left_out(names: Iterable[str]) -> dict[str, str]:
+    """Spec -> why no part runs it, of the network's among the names; "" where no reason is known."""
+    return {
+        name: find_reason(name) or ""
+        for name in names
+        if re.search(_NETWORK, name) and not any(is_in(part, name) for part in WHOLE)
+    }
+
+
+def is_in(part: Part, name: str) -> bool:
+    """Whether the part has the spec."""
+    return bool(re.search(part.focus, name)) and not (part.skip and re.search(part.skip, name))

@@ -1,5 +1,6 @@
 """What ginkgo reported of runs, and docs/conformance.md made of it. No I/O."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -57,9 +58,18 @@ def decode_report(report: bytes) -> dict[str, Outcome]:
             if spec.leaf_node_type != "It" or (spec.state in {"skipped", "pending"} and not message):
                 continue
             state = State(spec.state) if spec.state in {"passed", "skipped"} else State.FAILED
-            name = " ".join([*(spec.container_hierarchy_texts or ()), spec.leaf_node_text])
-            outcomes[name] = Outcome(state, spec.run_time / 1e9, message, 1, int(state is State.FAILED))
+            outcomes[_name(spec)] = Outcome(state, spec.run_time / 1e9, message, 1, int(state is State.FAILED))
     return outcomes
+
+
+def decode_names(report: bytes) -> list[str]:
+    """Every spec's whole name, run or not. msgspec.DecodeError."""
+    suites = msgspec.json.decode(report, type=list[_Suite])
+    return [_name(spec) for suite in suites for spec in suite.spec_reports or () if spec.leaf_node_type == "It"]
+
+
+def _name(spec: _Spec) -> str:
+    return " ".join([*(spec.container_hierarchy_texts or ()), spec.leaf_node_text])
 
 
 def merge(reports: Iterable[Mapping[str, Outcome]]) -> dict[str, Outcome]:
@@ -98,6 +108,14 @@ def render_table(runs: Mapping[str, Mapping[str, Outcome]], machine: str) -> str
     for name in names:
         cells = [_cell(runs[proxy].get(name)) for proxy in proxies]
         lines.append(f"| {_escape(name.removeprefix(_PREFIX))} | {' | '.join(cells)} | {_remark(name, runs)} |")
+    return "\n".join(lines) + "\n"
+
+
+def render_left_out(left_out: Mapping[str, str]) -> str:
+    """Markdown: how many specs are not run, for each reason."""
+    counts = Counter(reason or "not looked at yet" for reason in left_out.values())
+    lines = ["| specs of the suite that are not run | why |", "|---:|---|"]
+    lines += [f"| {count} | {reason} |" for reason, count in sorted(counts.items(), key=lambda each: -each[1])]
     return "\n".join(lines) + "\n"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from e2e.conformance.chosen import Part
+from e2e.conformance.report import decode_names
 
 REPORT = "report.json"
 _LIMIT = "4h"  # of the run; ginkgo's own is an hour
@@ -46,6 +47,15 @@ def run_suite(binaries: Binaries, target: Target, part: Part, procs: int, output
                 sys.stderr.buffer.write(said)
                 sys.stderr.flush()
     return process.returncode
+
+
+def list_specs(suite: Path) -> list[str]:
+    """Whole names of all that the suite has, chosen or not."""
+    with tempfile.TemporaryDirectory(prefix="closeby-suite-") as scratch:
+        listed = Path(scratch) / REPORT
+        dry = [str(suite), "--ginkgo.dry-run", "--ginkgo.no-color", f"--ginkgo.json-report={listed}"]
+        subprocess.run(dry, check=True, capture_output=True)
+        return decode_names(listed.read_bytes())
 
 
 def ginkgo_command(binaries: Binaries, target: Target, part: Part, procs: int, paths: tuple[Path, Path]) -> list[str]:

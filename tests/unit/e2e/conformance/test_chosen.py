@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from e2e.conformance.chosen import CHOSEN, CHOSEN_SPECS, NODES, ZONES, Part, find_reason
+from e2e.conformance.chosen import CHOSEN, CHOSEN_SPECS, NODES, ZONES, Part, find_reason, is_in, list_left_out
 
 ENDPOINT = "[sig-network] Services should serve a basic endpoint from pods [Conformance]"
 UDP = "[sig-network] Networking Granular Checks: Services should update endpoints: udp [Slow]"
@@ -32,7 +32,18 @@ VOLUMES = "[sig-storage] EmptyDir volumes should support Services"
     ],
 )
 def test_a_part_chooses(part: Part, name: str, chosen: bool) -> None:  # noqa: FBT001  # a table's column
-    assert (re.search(part.focus, name) is not None and re.search(part.skip, name) is None) is chosen
+    assert is_in(part, name) is chosen
+
+
+def test_of_the_networks_specs_those_that_no_part_runs_are_left_out_with_a_reason() -> None:
+    left_out = list_left_out(
+        [ENDPOINT, UDP, ZONAL, INTERNET, RESTART, VOLUMES, "[sig-network] Fax should send"]
+    )
+    assert left_out == {
+        INTERNET: "asks the Internet",
+        RESTART: "restarts components of a node by ssh",
+        "[sig-network] Fax should send": "",
+    }
 
 
 def test_a_reason_is_known_for_what_no_proxy_can_pass_here() -> None:

@@ -1,6 +1,17 @@
 import json
 
-from e2e.conformance.report import BEGIN, END, Outcome, State, decode_report, merge, put_table, render_table
+from e2e.conformance.report import (
+    BEGIN,
+    END,
+    Outcome,
+    State,
+    decode_names,
+    decode_report,
+    merge,
+    put_table,
+    render_left_out,
+    render_table,
+)
 
 PASSED = Outcome(State.PASSED, 12.4, "")
 FAILED = Outcome(State.FAILED, 130.0, "no reply | at all", 1, 1)
@@ -36,6 +47,17 @@ def test_specs_are_read_with_their_outcome() -> None:
 def test_what_was_not_chosen_is_no_outcome() -> None:
     specs = [spec("should wait", "skipped"), spec("should come", "pending"), spec("", "passed", kind="BeforeSuite")]
     assert decode_report(json.dumps([{"SpecReports": specs}, {"SpecReports": None}]).encode()) == {}
+
+
+def test_names_are_of_all_specs_also_of_those_that_did_not_run() -> None:
+    specs = [spec("should wait", "skipped"), spec("should serve", "passed"), spec("", "passed", kind="BeforeSuite")]
+    names = decode_names(json.dumps([{"SpecReports": specs}]).encode())
+    assert names == ["[sig-network] Services should wait", "[sig-network] Services should serve"]
+
+
+def test_what_is_left_out_is_counted_by_reason() -> None:
+    table = render_left_out({"a": "asks the Internet", "b": "", "c": "asks the Internet"}).splitlines()
+    assert table[2:] == ["| 2 | asks the Internet |", "| 1 | not looked at yet |"]
 
 
 def test_a_spec_that_ran_counts_over_one_that_skipped_itself() -> None:
