@@ -6,6 +6,7 @@ Only what decisions read is there, so decoding it again gives the same values. O
 from collections.abc import Iterable
 
 from endpointslice.addresses import family_of
+from endpointslice.announcers import render_announcers
 from endpointslice.metadata import LEAVING_TAINT, SERVICE_NAME, TRIGGERED, ZONE
 from endpointslice.snapshot import Snapshot
 from endpointslice.types import (
@@ -83,7 +84,8 @@ def _encode_service(service: Service) -> Encoded:
         selector=_labels(service.selector),
     )
     ingress = [{"ip": ip, "ipMode": "VIP"} for ip in service.load_balancer_ips]
-    head = _envelope(Kind.SERVICE, "v1", service.name, creationTimestamp=service.created)
+    annotations = render_announcers(service.announce_on, service.prefer_nodes)
+    head = _envelope(Kind.SERVICE, "v1", service.name, creationTimestamp=service.created, annotations=annotations)
     return {**head, "spec": spec, **_given(status={"loadBalancer": {"ingress": ingress}} if ingress else None)}
 
 

@@ -17,6 +17,8 @@ HEADLESS = "service.kubernetes.io/headless"
 ZONE = "topology.kubernetes.io/zone"
 LEAVING_TAINT = "ToBeDeletedByClusterAutoscaler"  # KEP-3836: load balancers should send nothing new to the node
 TRIGGERED = "endpoints.kubernetes.io/last-change-trigger-time"
+ANNOUNCE_ON = "closeby.dev/announce-on"
+PREFER_NODES = "closeby.dev/prefer-nodes"
 
 
 class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -33,9 +35,11 @@ class Labels(Wire, frozen=True):
 
 
 class Annotations(Wire, frozen=True):
-    """The one annotation that is read."""
+    """Those that are read."""
 
     triggered: str | None = msgspec.field(default=None, name=TRIGGERED)
+    announce_on: str | None = msgspec.field(default=None, name=ANNOUNCE_ON)
+    prefer_nodes: str | None = msgspec.field(default=None, name=PREFER_NODES)
 
 
 class OwnerReference(Wire, frozen=True):

@@ -31,6 +31,7 @@ class Reason(StrEnum):
     BAD_PORT = "bad-port"
     REPEATED_PORT = "repeated-port"
     UNKNOWN_PROTOCOL = "unknown-protocol"
+    BAD_WEIGHT = "bad-weight"  # of a node in the annotation closeby.dev/prefer-nodes
     EXTERNAL_IPS_OFF = "external-ips-off"  # spec.externalIPs, where nobody may claim any
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from endpointslice import api
 from endpointslice.addresses import family_of, parse_cidr, parse_ip
+from endpointslice.announcers import read_announcers
 from endpointslice.metadata import is_other_proxys
 from endpointslice.reasons import Converted, Reason, describe, name_object, skip_object
 from endpointslice.types import (
@@ -41,6 +42,7 @@ def convert_service(wire: api.Service, name: str) -> Converted:
     service_type = spec.type or "ClusterIP"
     external = _policy(spec.external_traffic_policy)
     checked = service_type == "LoadBalancer" and external is TrafficPolicy.LOCAL
+    announcers = read_announcers(wire.metadata.annotations, label, skipped)
     service = Service(
         name=ServiceName(name),
         cluster_ips=cluster_ips,
@@ -55,6 +57,8 @@ def convert_service(wire: api.Service, name: str) -> Converted:
         affinity_timeout_s=_affinity_timeout_s(spec),
         health_check_node_port=spec.health_check_node_port or 0 if checked else 0,
         selector=frozenset((spec.selector or {}).items()),
+        announce_on=announcers.only,
+        prefer_nodes=announcers.preferred,
         created=wire.metadata.creation_timestamp or "",
     )
     return Converted(service, tuple(skipped))

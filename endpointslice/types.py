@@ -87,6 +87,8 @@ class Service(msgspec.Struct, frozen=True, gc=False):
     affinity_timeout_s: int | None = None  # None: no session affinity
     health_check_node_port: int = 0  # 0: none
     selector: Labels = frozenset()
+    announce_on: frozenset[NodeName] = frozenset()  # only these answer for load-balancer addresses; empty: any
+    prefer_nodes: tuple[tuple[NodeName, int], ...] = ()  # these before others, by weight
     created: str = ""  # metadata.creationTimestamp as sent, RFC 3339 in UTC: sorts as text; "" when absent
 
 

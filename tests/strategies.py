@@ -164,6 +164,8 @@ def services(draw: st.DrawFn) -> Service:
         affinity_timeout_s=draw(st.none() | st.integers(1, 86400)),
         health_check_node_port=draw(port_numbers) if checked else 0,
         selector=frozenset(draw(st.dictionaries(texts, texts, max_size=2)).items()),
+        announce_on=draw(st.frozensets(node_names, max_size=2)),
+        prefer_nodes=tuple(sorted(draw(st.dictionaries(node_names, st.integers(1, 100), max_size=2)).items())),
         created=draw(st.sampled_from(["", "2026-01-01T00:00:00Z"])),
     )
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from endpointslice.metadata import ANNOUNCE_ON, PREFER_NODES
 from endpointslice.types import Family
 from proxy.addresses import wire
 from proxy.addresses.accept import Read, accept_pools
@@ -179,7 +180,7 @@ def _check_service(value: Mapping[str, Any], named: _Named) -> Iterator[Problem]
     annotations = value["metadata"].get("annotations") or {} if isinstance(value.get("metadata"), dict) else {}
     for key in annotations:
         prefix, _slash, name = str(key).partition("/")
-        if f"{prefix}/" in PREFIXES and name not in _ANNOTATIONS:
+        if key not in (ANNOUNCE_ON, PREFER_NODES) and f"{prefix}/" in PREFIXES and name not in _ANNOTATIONS:
             yield Problem(f"metadata.annotations[{key}]", f"nobody reads this{suggest(name, _ANNOTATIONS)}")
 
 

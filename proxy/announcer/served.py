@@ -65,6 +65,8 @@ def _demand(service: Service, slices: Mapping[SliceName, Slice], vip: IP) -> Dem
     return Demand(
         local=service.external_traffic_policy is TrafficPolicy.LOCAL,
         prefer_close=service.traffic_distribution in _CLOSE,
+        pinned=service.announce_on,
+        preferred=dict(service.prefer_nodes),
         ready={node: len(ips) for node, ips in ready.items()},
         draining=frozenset(draining),
         elsewhere=elsewhere,

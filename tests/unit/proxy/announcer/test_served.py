@@ -72,6 +72,16 @@ def test_policies_are_told() -> None:
     assert (demand.local, demand.prefer_close) == (True, True)
 
 
+def test_nodes_that_a_service_asks_for_are_told() -> None:
+    asking = replace(WEB, announce_on=frozenset({N2}), prefer_nodes=((N2, 50),))
+
+    served = list_served(snapshot(asking, endpoints=(endpoint(1, "n1"),)), N1)
+    vip = make_table(served.values(), [LAN], [N2], Options()).vips[Key(VIP, LAN)]
+
+    assert vip.mine.why is Why.PINNED_ELSEWHERE
+    assert [(other.why, other.preference) for other in vip.others] == [(Why.ELIGIBLE, 50)]
+
+
 def test_two_services_at_one_address_need_a_node_that_serves_both_under_policy_local() -> None:
     web, dns = (
         replace(WEB, name=ServiceName(f"default/{name}"), external_traffic_policy=LOCAL) for name in ("web", "dns")
