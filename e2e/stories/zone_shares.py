@@ -1,5 +1,6 @@
 """Where connections of the story of zones went, as shares over time and by stage, and what was promised. No I/O."""
 
+import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -150,19 +151,33 @@ def find_broken(stage: Stage, visits: Iterable[Visit], began: float, *, same_nod
 
 
 def render_table(service: str, stories: Sequence[Told]) -> str:
-    """Markdown: a row a stage and proxy. Shares are of what was answered."""
-    head = ("stage", "proxy", "connections", "on the node", "in the zone", "could be in the zone", "failed")
+    """Markdown: a row a stage and proxy, of the whole stage and of the time when it has settled.
+
+    Shares are of what was answered.
+    """
+    whole = ("connections", "failed", "on the node", "in the zone", "could be in the zone")
     rows = [
-        (row.stage, told.proxy, row.visits, *_shares(row), row.failed)
-        for several in zip(*(told.rows[service] for told in stories), strict=True)
-        for told, row in zip(stories, several, strict=True)
+        (stage.name, told.proxy, *_whole(told.rows[service][at]), *_settled(stage, told.seconds[service]))
+        for at in range(len(stories[0].stages))
+        for told, stage in ((told, told.stages[at]) for told in stories)
     ]
-    return render_rows(head, rows)
+    return render_rows(("stage", "proxy", *whole, "settled: on the node", "settled: in the zone"), rows, words=2)
 
 
-def _shares(row: Row) -> tuple[str, str, str]:
+def _whole(row: Row) -> tuple[int, int, str, str, str]:
     answered = row.visits - row.failed
-    return (share(row.on_node, answered), share(row.in_zone, answered), share(row.near, row.visits))
+    shares = (share(row.on_node, answered), share(row.in_zone, answered), share(row.near, row.visits))
+    return (row.visits, row.failed, *shares)
+
+
+def _settled(stage: Stage, seconds: Sequence[Second]) -> tuple[str, str]:
+    """On the node and in the zone, of the whole seconds between what was changed is done and the next change."""
+    places: Counter[Place] = Counter()
+    for second in seconds[math.ceil(stage.settled) : math.floor(stage.ended)]:
+        places.update(second.places)
+    answered = places.total() - places[Place.FAILED]
+    near = sum(places[place] for place in NEAR)
+    return (share(places[Place.NODE], answered), share(near, answered))
 
 
 def share(part: int, whole: int) -> str:

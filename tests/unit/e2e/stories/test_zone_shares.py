@@ -6,6 +6,7 @@ from e2e.stories.zone_shares import (
     Place,
     Reach,
     Row,
+    Second,
     Stage,
     Told,
     Visit,
@@ -113,11 +114,13 @@ def test_a_share_is_rounded_neither_to_all_nor_to_nothing(part: int, whole: int,
     assert share(part, whole) == shown
 
 
-def test_a_table_has_the_proxies_of_a_stage_under_each_other() -> None:
-    rows = {"web": [Row("6 replicas", visits=1500, on_node=700, in_zone=1400, near=1500, failed=100)]}
-    stories = [Told(proxy, "", [STAGE], {}, rows, [], []) for proxy in ("kube-proxy", "closeby")]
+def test_a_table_tells_of_each_stage_as_a_whole_and_of_the_time_when_it_has_settled() -> None:
+    stage = Stage("scaled", began=0.0, settled=0.5, ended=2.5)
+    seconds = [Second({Place.ELSEWHERE: 9}, 0), Second({Place.NODE: 1, Place.ZONE: 2, Place.FAILED: 5}, 8)]
+    rows = {"web": [Row("scaled", visits=1500, on_node=700, in_zone=1400, near=1500, failed=100)]}
+    told = [Told(proxy, "", [stage], {"web": seconds}, rows, [], []) for proxy in ("kube-proxy", "closeby")]
 
-    assert render_table("web", stories).splitlines()[2:] == [
-        "| 6 replicas | kube-proxy | 1,500 | 50.0 % | 100 % | 100 % | 100 |",
-        "| 6 replicas | closeby | 1,500 | 50.0 % | 100 % | 100 % | 100 |",
+    assert render_table("web", told).splitlines()[2:] == [
+        "| scaled | kube-proxy | 1,500 | 100 | 50.0 % | 100 % | 100 % | 33.3 % | 100 % |",
+        "| scaled | closeby | 1,500 | 100 | 50.0 % | 100 % | 100 % | 33.3 % | 100 % |",
     ]
