@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from msgspec.structs import replace
 
@@ -113,6 +113,10 @@ class Node:
         except OSError:
             return None
 
+    def command(self, word: Literal["drain", "undrain"]) -> None:
+        """Say so to it."""
+        ask(self.control, Request(word))
+
     def vip(self, vip: IP) -> VipStatus | None:
         """What it says of one address."""
         status = self.status()
@@ -149,6 +153,10 @@ class Lan:
         """Plug the node's cable in or out: up or down."""
         number = self.nodes.index(node) + 1
         run_ip({self.lan.netns: [f"link set port-{number} {state}"]})
+
+    def send(self, frame: bytes) -> None:
+        """A frame of the client's."""
+        self._socket.send(frame)
 
     def ask(self, vip: IP, for_s: float = 0.3, to: str = "") -> list[str]:
         """The MACs that answer one question of the client's, each time that they do; `to`: asks that MAC alone."""

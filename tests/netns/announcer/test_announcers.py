@@ -169,6 +169,22 @@ def test_keys_are_changed_without_a_break(lan: Lan) -> None:
     assert all("taken" not in other.log for other in others(lan, owner))
 
 
+def test_a_drained_node_answers_its_own_clients_only_and_the_new_owner_says_nothing(lan: Lan) -> None:
+    lan.start(V4[0])
+    owner = lan.owner(V4[0])
+    wait_for(lambda: all_agree(lan, V4[0]))
+    lan.listen(6.0)
+
+    owner.command("drain")
+    heir = lan.owner(V4[0])
+    heard = lan.listen(2.0)
+
+    assert heir is not owner
+    assert lan.ask(V4[0], to=owner.mac) == [owner.mac], "who knows the old owner is served by it"
+    assert lan.ask(V4[0]) == [heir.mac], "who doesn't is served by the new one"
+    assert {one.mac for one in heard if one.vip == V4[0] and one.kind == "gratuitous"} <= {owner.mac}
+
+
 def test_a_proxy_that_goes_away_takes_nothing_away(lan: Lan) -> None:
     lan.start(V4[0])
     owner = lan.owner(V4[0])

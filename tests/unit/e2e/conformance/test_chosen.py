@@ -36,9 +36,7 @@ def test_a_part_chooses(part: Part, name: str, chosen: bool) -> None:  # noqa: F
 
 
 def test_of_the_networks_specs_those_that_no_part_runs_are_left_out_with_a_reason() -> None:
-    left_out = list_left_out(
-        [ENDPOINT, UDP, ZONAL, INTERNET, RESTART, VOLUMES, "[sig-network] Fax should send"]
-    )
+    left_out = list_left_out([ENDPOINT, UDP, ZONAL, INTERNET, RESTART, VOLUMES, "[sig-network] Fax should send"])
     assert left_out == {
         INTERNET: "asks the Internet",
         RESTART: "restarts components of a node by ssh",

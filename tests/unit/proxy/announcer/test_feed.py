@@ -1,0 +1,171 @@
+"""The feed over real sockets: what the announcer hears of its proxy, and of one that dies or talks nonsense."""
+
+import queue
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from endpointslice.snapshot import EMPTY, Snapshot
+from endpointslice.types import IP, Kind, NodeName, Service, ServiceName
+from proxy.announcer.feed_client import FeedClient, Gone, News
+from proxy.announcer.feed_frames import PART, Part, pack_frame
+from proxy.announcer.feed_server import Feed
+from proxy.announcer.served import Served
+from proxy.commits import Commit
+from proxy.l2.candidates import Demand, NodeFacts
+from proxy.sources import KindStatus
+
+PATIENCE_S = 60.0
+NODE = NodeName("n1")
+VIP = IP("192.0.2.10")
+ONE = pack_frame(Part((Served(VIP, Demand(), NodeFacts(NODE)),)))
+
+
+class World:
+    """A socket in a folder, and what its client heard."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "feed.sock"
+        self.heard: queue.SimpleQueue[News | Gone] = queue.SimpleQueue()
+        self.connected = True
+        self._client = FeedClient(self.path, self.heard.put)
+
+    def listen(self) -> None:
+        """Start the client."""
+        self._client.start()
+
+    def feed(self) -> Feed:
+        """A proxy's, started."""
+        feed = Feed(self.path, NODE, lambda: {Kind.SERVICE: KindStatus(connected=self.connected)})
+        feed.start()
+        return feed
+
+    def table(self) -> set[IP]:
+        """Of the next news that have one."""
+        while True:
+            news = self.heard.get(timeout=PATIENCE_S)
+            if isinstance(news, News) and news.served is not None:
+                return {served.vip for served in news.served}
+
+    def gone(self) -> str:
+        """Why the proxy is gone, of the next such news."""
+        while True:
+            news = self.heard.get(timeout=PATIENCE_S)
+            if isinstance(news, Gone):
+                return news.why
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+@pytest.fixture
+def feed(world: World) -> Iterator[Feed]:
+    started = world.feed()
+    yield started
+    started.close()
+
+
+def serving(*vips: str) -> Commit:
+    services: dict[ServiceName, Service] = {}
+    for vip in vips:
+        name = ServiceName(f"default/{vip}")
+        services[name] = Service(name, (IP("10.96.0.1"),), (), load_balancer_ips=(IP(vip),))
+    snapshot: Snapshot = replace(EMPTY, services=services)
+    return Commit(snapshot, None)
+
+
+def test_the_socket_is_for_its_owner_only(world: World, feed: Feed) -> None:
+    assert stat.S_IMODE(world.path.stat().st_mode) == 0o600
+    feed.close()
+    assert not world.path.exists()
+
+
+def test_nothing_is_said_before_the_kernel_has_agreed_to_something(world: World, feed: Feed) -> None:
+    world.listen()
+    with pytest.raises(queue.Empty):
+        world.heard.get(timeout=1.5)
+
+    feed.committed(serving())
+
+    assert world.table() == set()
+
+
+def test_changes_are_followed(world: World, feed: Feed) -> None:
+    feed.committed(serving("192.0.2.1", "192.0.2.2"))
+    world.listen()
+    assert world.table() == {"192.0.2.1", "192.0.2.2"}
+
+    feed.committed(serving("192.0.2.2", "192.0.2.3"))
+
+    assert world.table() == {"192.0.2.2", "192.0.2.3"}
+
+
+def test_a_table_of_many_parts_comes_whole(world: World, feed: Feed) -> None:
+    vips = {f"192.0.{number // 250}.{number % 250}" for number in range(3 * PART + 1)}
+    feed.committed(serving(*vips))
+
+    world.listen()
+
+    assert world.table() == vips
+
+
+def test_an_api_that_is_lost_makes_the_table_older_and_nothing_else(world: World, feed: Feed) -> None:
+    feed.committed(serving("192.0.2.1"))
+    world.listen()
+    world.table()
+    world.connected = False
+
+    while True:
+        news = world.heard.get(timeout=PATIENCE_S)
+        assert isinstance(news, News)
+        assert news.served is None
+        if news.age_s > 1.0:
+            return
+
+
+def test_a_proxy_that_ends_is_gone_and_its_successor_is_found(world: World) -> None:
+    first = world.feed()
+    first.committed(serving("192.0.2.1"))
+    world.listen()
+    world.table()
+    first.close()
+    assert world.gone()
+
+    second = world.feed()
+    second.committed(serving("192.0.2.2"))
+
+    assert world.table() == {"192.0.2.2"}
+    second.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        pytest.param(ONE[:-1], "the proxy closed the connection", id="dies in the middle of a message"),
+        pytest.param(ONE[:2], "the proxy closed the connection", id="dies in the middle of a length"),
+        pytest.param(b"\xff\xff\xff\xff", "a frame of 4294967295 bytes", id="a length beyond reason"),
+        pytest.param(b"\0\0\0\1x", "Expected", id="no MessagePack"),
+    ],
+)
+def test_a_peer_that_dies_or_talks_nonsense_gives_no_table(world: World, said: bytes, why: str) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(world.path))
+        server.listen(16)
+        threading.Thread(target=_say, args=(server, said), daemon=True).start()
+        world.listen()
+
+        assert why in world.gone()
+        assert world.heard.empty()
+
+
+def _say(server: socket.socket, said: bytes) -> None:
+    peer, _address = server.accept()
+    with peer:
+        peer.sendall(said)
