@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from proxy.l2.actions import Announce
 from proxy.l2.draft import Draft
-from proxy.l2.hearing import speaks
+from proxy.l2.hearing import is_fresh_majority, speaks
 from proxy.l2.state import Hold, Wire
 from proxy.l2.types import LATER, Channel, Mine, key_hash
 
@@ -29,11 +29,12 @@ def announce(draft: Draft) -> None:
             due.setdefault(key.wire, []).append(hold)
         else:
             draft.hurry(hold.announce_s)
-    for name, holds in due.items():
+    for name, wished in due.items():
         wire = draft.wires.get(name)
         if wire is None or not speaks(draft, wire):
             draft.hurry(draft.now + draft.timing.interval_s)
             continue
+        holds = _not_doubtful(draft, wire, wished)
         holds.sort(key=lambda hold: (-hold.asked_s, key_hash(hold.key)))
         allowed = _budget(draft, wire)
         for hold in holds[:allowed]:
@@ -42,6 +43,15 @@ def announce(draft: Draft) -> None:
             draft.hurry(draft.now + BURST / 2 / PER_SECOND)
         spent = max(wire.spoken_s, draft.now - BURST / PER_SECOND) + min(allowed, len(holds)) / PER_SECOND
         draft.put_wire(replace(draft.wires[name], spoken_s=spent))
+
+
+def _not_doubtful(draft: Draft, wire: Wire, holds: list[Hold]) -> list[Hold]:
+    """Repeats wait while nobody is heard and it isn't clear yet who is cut off, or the gateway knows another."""
+    unclear = bool(wire.roster) and wire.majority_s != LATER and not is_fresh_majority(draft, wire)
+    sure = [hold for hold in holds if hold.rounds == 0 or not (unclear or hold.misses)]
+    if len(sure) < len(holds):
+        draft.hurry(draft.now + draft.timing.interval_s)
+    return sure
 
 
 def _budget(draft: Draft, wire: Wire) -> int:

@@ -35,7 +35,7 @@ def hear_claims(draft: Draft, member: Member, claims: Claims) -> None:
     answers: list[ClaimState] = []
     for entry in claims.entries:
         listed.add(entry.key)
-        answer = _hear_claim(draft, member, entry)
+        answer = _hear_claim(draft, member, entry, listed=claims.low < claims.high)
         if answer is not None:
             answers.append(answer)
     if claims.low < claims.high:
@@ -47,14 +47,15 @@ def hear_claims(draft: Draft, member: Member, claims: Claims) -> None:
         tell(draft, answers, member.id)
 
 
-def _hear_claim(draft: Draft, member: Member, entry: ClaimState) -> ClaimState | None:
+def _hear_claim(draft: Draft, member: Member, entry: ClaimState, *, listed: bool) -> ClaimState | None:
     hold = draft.hold(entry.key)
     if entry.version.owner == draft.me:
         return _hear_of_myself(draft, hold, entry)
     if entry.version < hold.known:
         return _contradict(draft, hold, entry)
     if entry.released:
-        _hear_release(draft, hold, entry, at_once=member.id == entry.version.owner)
+        # A list tells what nobody has; only a word of its own says that the owner let go now.
+        _hear_release(draft, (hold, member.id), entry, at_once=member.id == entry.version.owner and not listed)
     elif entry.version > hold.known:
         follow(draft, hold, entry)
     elif hold.owner == entry.version.owner:
@@ -93,14 +94,15 @@ def _contradict(draft: Draft, hold: Hold, entry: ClaimState) -> ClaimState | Non
     return state_of(hold)
 
 
-def _hear_release(draft: Draft, hold: Hold, entry: ClaimState, *, at_once: bool) -> None:
+def _hear_release(draft: Draft, heard: tuple[Hold, MemberId], entry: ClaimState, *, at_once: bool) -> None:
     """Nobody has it, says its owner, or one who has only lost sight of an owner: then everybody waits."""
+    hold, sender = heard
     if entry.version > hold.known:
         stop(draft, hold, Note.REPLACED)
         draft.put_hold(replace(draft.hold(hold.key), known=entry.version))
         orphan(draft, draft.holds[hold.key], at_once=at_once)
-    elif hold.owner == entry.version.owner and at_once:
-        orphan(draft, hold, at_once=True)
+    elif hold.owner == entry.version.owner == sender:
+        orphan(draft, hold, at_once=at_once)
 
 
 def follow(draft: Draft, hold: Hold, entry: ClaimState) -> None:
@@ -193,11 +195,14 @@ def release(draft: Draft, hold: Hold, note: Note = Note.RELEASED) -> None:
     draft.report(note, hold.key)
     version = hold.known
     orphan(draft, hold, at_once=True)
-    tell(draft, [ClaimState(hold.key, version, released=True)])
+    draft.released.append(ClaimState(hold.key, version, released=True))
 
 
 def flush_claims(draft: Draft) -> None:
-    """Tell the claims that this step made, with their heirs, in one message a channel."""
+    """Tell what this step let go and claimed, with heirs, in one message each: they could overtake each other."""
+    if draft.released:
+        tell(draft, draft.released)
+        draft.released = []
     claimed = [draft.holds[key] for key in draft.claimed if draft.holds[key].owner == draft.me]
     draft.claimed.clear()
     if not claimed:

@@ -12,7 +12,7 @@ from proxy.l2.draft import Draft
 from proxy.l2.events import EchoReply
 from proxy.l2.evidence import give_in
 from proxy.l2.guard import saw_frame
-from proxy.l2.hearing import channel_of, has_majority, majority_back, speaks
+from proxy.l2.hearing import channel_of, has_majority, is_fresh_majority, majority_back, speaks
 from proxy.l2.state import Hold, Wire
 from proxy.l2.taking import PAIR, SUSPECT
 from proxy.l2.types import LATER, NEVER, Key, Mine, MinorityHold
@@ -122,6 +122,8 @@ def _judge(draft: Draft, wire: Wire) -> None:
         _stop_blind(draft, wire)
         return
     majority = bool(wire.roster) and has_majority(draft, wire)
+    # Just after a cut the majority is still counted: only one that was heard since may defend.
+    fresh = majority and is_fresh_majority(draft, wire)
     for key in wire.sampled:
         hold = draft.holds[key]
         if hold.mine is not Mine.HOLD or hold.since_s > wire.echo_s:
@@ -130,17 +132,17 @@ def _judge(draft: Draft, wire: Wire) -> None:
             if hold.misses:
                 draft.put_hold(replace(hold, misses=0))
         elif wire.vips_answered or hold.contested:
-            _miss(draft, hold, majority=majority)
+            _miss(draft, hold, majority=majority, defends=fresh)
 
 
-def _miss(draft: Draft, hold: Hold, *, majority: bool) -> None:
+def _miss(draft: Draft, hold: Hold, *, majority: bool, defends: bool) -> None:
     hold = replace(hold, misses=hold.misses + 1)
     draft.put_hold(hold)
     if not majority:
         if hold.misses >= MISSES_OF_MINORITY:
             give_in(draft, hold)
         return
-    if hold.misses >= MISSES_OF_MAJORITY and draft.now - hold.claimed_s >= CLAIM_AGAIN_S:
+    if defends and hold.misses >= MISSES_OF_MAJORITY and draft.now - hold.claimed_s >= CLAIM_AGAIN_S:
         own(draft, hold, Mine.HOLD)
         draft.put_hold(replace(draft.holds[hold.key], claimed_s=draft.now))
         draft.report(Note.DEFENDED, hold.key)

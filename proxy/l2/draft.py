@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from proxy.l2.actions import Action, Note, Owned, Report, Send, Withdraw
 from proxy.l2.candidates import Vip, Why
-from proxy.l2.messages import Body, Flags, Header, Message
+from proxy.l2.messages import Body, ClaimState, Flags, Header, Message
 from proxy.l2.state import NOTHING, Hold, Member, Path, State, Tally, Wire
 from proxy.l2.types import LATER, MASK, NOBODY, NODE_NETWORK, OWNING, Channel, Key, MemberId, Mine, claim_digest
 
@@ -26,8 +26,10 @@ class Draft:
         self.actions: list[Action] = []
         self.places: dict[Channel, dict[Key, MemberId]] = {}  # what this step found of keys that nobody owns
         self.offers: dict[tuple[Channel, MemberId, bool], list[tuple[Key, int]]] = {}
+        self.released: list[ClaimState] = []  # what we let go, to be told with them
         self.claimed: dict[Key, None] = {}  # claims of ours to be told at the end of the step
         self.scalars: dict[str, object] = {}
+        self.passing = False  # in the timed rules, which say themselves when they are due again
         self.seq = state.seq
         self.wake_s = state.wake_s
         self.members: dict[MemberId, Member] | Mapping[MemberId, Member] = state.members
@@ -104,13 +106,15 @@ class Draft:
             self.actions.append(Withdraw(hold.key) if hold.mine is Mine.NONE else Owned(hold.key))
             self.mine = self.mine ^ {hold.key}
         self.note_busy(hold)
+        if hold.key in self.busy and not self.passing:
+            self.hurry()
 
     def note_busy(self, hold: Hold) -> None:
         """Whether time may change the key, so that the timed rules look at it."""
         if self._is_busy(hold) != (hold.key in self.busy):
             self.busy = self.busy ^ {hold.key}
-        if hold.key in self.busy:
-            self.hurry()
+            if hold.key in self.busy and not self.passing:
+                self.hurry()
 
     def _is_busy(self, hold: Hold) -> bool:
         if hold.mine in OWNING:

@@ -60,7 +60,8 @@ def review(draft: Draft, hold: Hold, up: dict[MemberId, Standing]) -> None:
     targets = _targets(draft, hold, vip, up)
     since_s = hold.better_s if hold.better_s != LATER else draft.now
     if targets.cause is Cause.NONE:
-        if hold.better_s != LATER or hold.unfit_s != LATER:
+        in_vain = hold.offered is not None and draft.now - hold.offered.at_s > RETRY_S
+        if hold.better_s != LATER or hold.unfit_s != LATER or in_vain:
             draft.put_hold(replace(hold, better_s=LATER, unfit_s=LATER, offered=None))
         return
     unfit_s = min(hold.unfit_s, draft.now) if targets.cause is Cause.UNFIT else LATER
@@ -137,12 +138,17 @@ def offer_next(draft: Draft, hold: Hold, members: Iterable[MemberId], *, quiet: 
         draft.offers.setdefault((hold.key.wire, to, quiet), []).append((hold.key, hold.known.epoch))
         draft.hurry(draft.now + wait)
     elif offered is None or offered.to != NOBODY:
+        if hold.unfit_s != LATER and draft.now - hold.unfit_s < UNFIT_S:
+            # Others' tables may be a moment behind ours: ask again until we must stop.
+            draft.put_hold(replace(hold, offered=None))
+            draft.hurry(draft.now + draft.timing.look_s)
+            return
         draft.report(Note.NOBODY_TAKES, hold.key)
         draft.put_hold(replace(hold, offered=Offered(NOBODY, draft.now, tried, quiet)))
         draft.hurry(draft.now + RETRY_S)
     elif draft.now - offered.at_s >= RETRY_S:
         draft.put_hold(replace(hold, offered=None))
-        draft.hurry()
+        draft.hurry(draft.now + wait)
     else:
         draft.hurry(offered.at_s + RETRY_S)
 

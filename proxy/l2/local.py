@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from proxy.l2.announcing import announce_again
-from proxy.l2.claims import release
+from proxy.l2.claims import flush_claims, release
 from proxy.l2.draft import Draft
 from proxy.l2.events import (
     DrainAsked,
@@ -167,6 +167,7 @@ def stop_all(draft: Draft, _event: StopAsked) -> None:
     """Leave for good."""
     for key in sorted(draft.mine):
         _let_go(draft, draft.holds[key])
+    flush_claims(draft)
     for channel in (NODE_NETWORK, *draft.wires):
         draft.send(channel, Bye())
     draft.set(stopped=True)

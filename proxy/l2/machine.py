@@ -58,6 +58,8 @@ def step(state: State, now: float, event: Event) -> Step:
     if (draft.now >= draft.wake_s or isinstance(event, Tick)) and not draft.state.stopped:
         _pass_time(draft)
         draft.wake_s = max(draft.wake_s, draft.now + SHORTEST_S)
+    elif draft.state.stopped:
+        draft.wake_s = LATER
     claims.flush_claims(draft)
     giving.flush_offers(draft)
     if draft.wake_s != state.wake_s:
@@ -67,6 +69,7 @@ def step(state: State, now: float, event: Event) -> Step:
 
 def _pass_time(draft: Draft) -> None:
     """All that time alone may bring, in the rules' order; each says when it must be looked at again."""
+    draft.passing = True
     draft.wake_s = draft.now + draft.timing.interval_s / TICKS_AN_INTERVAL
     watch_wires(draft)
     beats.watch_members(draft)

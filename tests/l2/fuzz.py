@@ -15,7 +15,8 @@ from proxy.l2.events import Event, LinkChanged
 from proxy.l2.types import DEFAULT, NODE_NETWORK, PROFILES, Channel, Timing
 from tests.l2.checks import BrokenError
 from tests.l2.lan import GATEWAY, WIRE
-from tests.l2.simulation import Simulation, Stretch, World
+from tests.l2.simulation import Simulation, World
+from tests.l2.watch import Stretch
 
 BOOT_S = 6.0
 
@@ -206,10 +207,13 @@ def main() -> int:
     outcomes = {
         seed: play(world_of(seed, asked.nodes, timing)) for seed in range(asked.first, asked.first + asked.seeds)
     }
-    for field in ("settled_in_s", "longest_two_s", "longest_none_s"):
-        values = sorted((getattr(outcome, field), seed) for seed, outcome in outcomes.items())
-        shown = [values[int(share * (len(values) - 1))] for share in (0.5, 0.9, 0.99, 1.0)]
-        print(field, " ".join(f"{value:.2f} (seed {seed})" for value, seed in shown))  # noqa: T201
+    for gateway in (True, False):
+        chosen = {seed: each for seed, each in outcomes.items() if each.simulation.world.gateway is gateway}
+        print("with a gateway" if gateway else "without", len(chosen))  # noqa: T201  # a command's output
+        for field in ("settled_in_s", "longest_two_s", "longest_none_s"):
+            values = sorted((getattr(outcome, field), seed) for seed, outcome in chosen.items()) or [(0.0, -1)]
+            shown = [values[int(share * (len(values) - 1))] for share in (0.5, 0.9, 0.99, 1.0)]
+            print(" ", field, *(f"{value:.2f} (seed {seed})" for value, seed in shown))  # noqa: T201
     return 0
 
 

@@ -7,26 +7,19 @@ from functools import partial
 from typing import NamedTuple
 
 from endpointslice.types import IP, NodeName
-from proxy.l2.actions import (
-    Action,
-    Announce,
-    Echo,
-    FlushSockets,
-    Look,
-    Probe,
-    Report,
-    Send,
-)
+from proxy.l2.actions import Action, Announce, Echo, FlushSockets, Look, Note, Probe, Report, Send
 from proxy.l2.candidates import Candidate, Table, Vip
-from proxy.l2.events import ArpKind, ArpSeen, EchoReply, Event, Received, Tick
+from proxy.l2.events import ArpKind, ArpSeen, EchoReply, Event, Received, TableFresh, Tick
 from proxy.l2.evidence import NoAnswer, choose_answer
 from proxy.l2.state import hand_over, remember
-from proxy.l2.types import DEFAULT, NOBODY, NODE_NETWORK, Key, MemberId, Settings, Timing
+from proxy.l2.types import DEFAULT, NOBODY, Key, MemberId, Settings, Timing
 from tests.l2.lan import GATEWAY, WIRE, Frames, Lan
 from tests.l2.node import Node, Noted, links
+from tests.l2.watch import Watch
 
 SAMPLE_S = 0.02
 ASK_S = 0.2
+FRESHEN_S = 2.0
 
 
 class World(NamedTuple):
@@ -41,21 +34,12 @@ class World(NamedTuple):
     settings: Settings = Settings(NodeName(""))
 
 
-class Stretch(NamedTuple):
-    """How long a key was answered for by none, or by two."""
-
-    key: Key
-    from_s: float
-    to_s: float
-    answering: tuple[str, ...]
-
-
-class Simulation:
+class Simulation(Watch):
     """Everything in it follows from the seed."""
 
     def __init__(self, world: World) -> None:
+        super().__init__()
         self.world = world
-        self.now = 100.0
         self.chance = random.Random(world.seed)
         self.lan = Lan(self.chance, separate=world.separate)
         self.queue: list[tuple[float, int, Callable[[], None]]] = []
@@ -66,16 +50,14 @@ class Simulation:
         self.by_id = {node.id: node for node in self.nodes.values()}
         self.believed: dict[IP, str] = {}  # by the gateway
         self.notes: list[Noted] = []
-        self.answering: dict[Key, tuple[str, ...]] = {}
-        self.since: dict[Key, float] = {}
-        self.stretches: list[Stretch] = []
-        self.moves: list[tuple[float, Key, str]] = []
-        self.owner: dict[Key, str] = {}
         self.asked = 0
         for node in self.nodes.values():
             node.table = self.table_of(node.name)
+        self.announced: list[tuple[float, str, Key]] = []
         self.at(self.now, self._sample)
         self.at(self.now, self._ask)
+        self.without_api: set[str] = set()  # nodes whose proxy hears nothing new
+        self.at(self.now, self._freshen)
 
     def _settings(self, name: str) -> Settings:
         base = self.world.settings
@@ -244,6 +226,7 @@ class Simulation:
             self.after(2 * self.lan.delay_s(), partial(self.deliver, node, reply))
 
     def _announce(self, node: Node, action: Announce) -> None:
+        self.announced.append((self.now, node.name, action.key))
         if self.lan.passes(node.name, GATEWAY, WIRE, Frames.ARP):
             self.after(self.lan.delay_s(), partial(self.believed.__setitem__, action.key.vip, node.name))
         event = ArpSeen(WIRE, ArpKind.GRATUITOUS, action.key.vip, f"mac-{node.name}")
@@ -273,32 +256,28 @@ class Simulation:
                 self.after(self.lan.delay_s(), partial(self.deliver, node, event))
         self.after(ASK_S, self._ask)
 
+    def _freshen(self) -> None:
+        """Each node's proxy says that its table is as fresh as the API."""
+        for name, node in self.nodes.items():
+            if name not in self.without_api:
+                self.deliver(node, TableFresh())
+        self.after(FRESHEN_S, self._freshen)
+
     def _sample(self) -> None:
         for key in self.keys:
             request = ArpSeen(WIRE, ArpKind.REQUEST, key.vip, "mac-client")
-            now = tuple(
-                node.name
-                for node in self.nodes.values()
-                if node.name not in self.lan.unplugged and self.answers(node, request)
-            )
-            before = self.answering.get(key)
-            if now == before:
-                continue
-            if before is not None and len(before) != 1:
-                self.stretches.append(Stretch(key, self.since[key], self.now, before))
-            self.answering[key] = now
-            self.since[key] = self.now
-            if len(now) == 1 and self.owner.get(key) != now[0]:
-                self.owner[key] = now[0]
-                self.moves.append((self.now, key, now[0]))
+            names = [name for name, node in self.nodes.items() if self.answers(node, request)]
+            self.saw(self.now, key, tuple(name for name in names if name not in self.lan.unplugged))
         self.after(SAMPLE_S, self._sample)
 
-    def open_stretches(self) -> list[Stretch]:
-        """Those that have ended, and those that last."""
-        lasting = [
-            Stretch(key, self.since[key], self.now, names) for key, names in self.answering.items() if len(names) != 1
-        ]
-        return self.stretches + lasting
+    def noted(self, note: Note, since_s: float = 0.0) -> list[Noted]:
+        """What was reported of a kind."""
+        return [each for each in self.notes if each.report.note is note and each.at_s > since_s]
 
+    def tell(self, name: str, event: Event) -> None:
+        """An event of the node's own, with all that follows from it."""
+        self.deliver(self.nodes[name], event)
 
-CHANNELS = (WIRE, NODE_NETWORK)
+    def isolate(self, *names: str, only_messages: bool = False) -> None:
+        """Cut these from the other members; clients and the gateway still hear everybody."""
+        self.lan.separate_groups(names, set(self.nodes) - set(names), only_messages=only_messages)

@@ -1,0 +1,43 @@
+"""What the stories on the simulated LAN share: a start, tables of candidates, and who does what."""
+
+from functools import partial
+
+from endpointslice.types import NodeName
+from proxy.l2.candidates import Candidate, Table, Vip, Why
+from proxy.l2.events import TableChanged
+from proxy.l2.types import Key, Mine, Tier
+from tests.l2.simulation import Simulation, World
+
+SEEDS = range(4)
+
+
+def started(seed: int, nodes: int = 3, **world: object) -> Simulation:
+    simulation = Simulation(World(seed=seed, nodes=nodes, **world))  # type: ignore[arg-type]  # its own fields
+    simulation.boot_all()
+    return simulation
+
+
+def retable(simulation: Simulation, rows: dict[str, Candidate], **vip: bool) -> None:
+    """Give every node's proxy these candidates, for every address, a few milliseconds apart."""
+    for name in simulation.nodes:
+        others = tuple(row for other, row in rows.items() if other != name)
+        table = Table({key: Vip(key, rows[name], others, **vip) for key in simulation.keys})
+        simulation.nodes[name].table = table
+        simulation.after(simulation.chance.random() / 10, partial(simulation.tell, name, TableChanged(table)))
+
+
+def rows(simulation: Simulation, **changed: Candidate) -> dict[str, Candidate]:
+    return {name: changed.get(name, Candidate(NodeName(name))) for name in simulation.nodes}
+
+
+def row(name: str, why: Why = Why.ELIGIBLE, tier: Tier = Tier.READY, preference: int = 0) -> Candidate:
+    return Candidate(NodeName(name), why, tier, preference)
+
+
+def mine(simulation: Simulation, name: str, key: Key) -> Mine:
+    state = simulation.nodes[name].state
+    return state.holds[key].mine if state is not None else Mine.NONE
+
+
+def others(simulation: Simulation, name: str) -> list[str]:
+    return [each for each in simulation.nodes if each != name]

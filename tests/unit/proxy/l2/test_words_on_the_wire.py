@@ -1,0 +1,124 @@
+"""What is told to clients, what foreign hosts do, and what a node must have before it speaks."""
+
+from functools import partial
+from itertools import pairwise
+
+from msgspec.structs import replace
+
+from endpointslice.types import NodeName
+from proxy.l2.actions import Announce, Note
+from proxy.l2.candidates import Table
+from proxy.l2.events import ArpKind, ArpSeen, LinkChanged, MoveAsked, TableChanged
+from proxy.l2.types import member_id
+from tests.l2.lan import WIRE
+from tests.l2.simulation import Simulation, World
+from tests.l2.stories import others, retable, rows, started
+
+
+def test_an_address_that_the_proxy_has_not_programmed_is_taken_by_nobody_until_it_is() -> None:
+    simulation = Simulation(World(seed=1))
+    for node in simulation.nodes.values():
+        node.table = Table({key: replace(vip, programmed=False) for key, vip in node.table.vips.items()})
+    for name in simulation.nodes:
+        simulation.boot(name)
+    simulation.run(10)
+    assert all(names == () for names in simulation.answering.values())
+    simulation.tell("n2", TableChanged(simulation.table_of("n2")))
+    simulation.run(3)
+
+    assert {simulation.owner_of(key) for key in simulation.keys} == {"n2"}
+
+
+def test_an_address_in_no_subnet_of_a_node_is_never_that_nodes() -> None:
+    simulation = Simulation(World(seed=1))
+    for name in simulation.nodes:
+        simulation.boot(name)
+    for name in ("n1", "n3"):
+        simulation.tell(name, LinkChanged(WIRE, gone=True))
+    simulation.run(10)
+
+    assert {simulation.owner_of(key) for key in simulation.keys} == {"n2"}
+
+
+def test_an_address_that_a_foreign_host_has_is_not_taken_and_it_is_told() -> None:
+    simulation = Simulation(World(seed=1))
+    key = simulation.keys[0]
+    for name in simulation.nodes:
+        simulation.boot(name)
+
+    def answer_probes() -> None:
+        for name in simulation.nodes:
+            simulation.tell(name, ArpSeen(WIRE, ArpKind.REPLY, key.vip, "mac-printer", broadcast=False))
+        simulation.after(0.05, answer_probes)
+
+    answer_probes()
+    simulation.run(10)
+
+    assert simulation.answering[key] == ()
+    assert simulation.owner_of(simulation.keys[1]) != ""
+    assert {noted.report.detail for noted in simulation.noted(Note.ADDRESS_CONFLICT)} == {"mac-printer"}
+
+
+def test_an_owner_defends_against_a_foreign_host_at_most_once_in_ten_seconds() -> None:
+    simulation = started(1)
+    key = simulation.keys[0]
+    owner = simulation.owner_of(key)
+    since_s = simulation.now - 0.01
+    for tenth in range(90):
+        seen = ArpSeen(WIRE, ArpKind.REPLY, key.vip, "mac-printer")
+        simulation.after(tenth / 10, partial(simulation.tell, owner, seen))
+    simulation.run(9)
+
+    assert len(simulation.noted(Note.ADDRESS_CONFLICT, since_s)) == 1
+    assert simulation.owner_of(key) == owner
+
+
+def test_gratuitous_packets_outlast_a_locktime_and_come_once_a_minute_after() -> None:
+    simulation = started(1)
+    key = simulation.keys[0]
+    taken_s = min(noted.at_s for noted in simulation.noted(Note.TAKEN) if noted.report.key == key)
+    simulation.run(200)
+    times = [at_s - taken_s for at_s, _name, what in simulation.announced if what == key]
+
+    assert [round(at_s, 1) for at_s in times[:4]] == [0.0, 1.1, 2.2, 4.4]
+    assert all(59 <= later - earlier <= 61.1 for earlier, later in pairwise(times[4:]))
+    assert len(times) in {6, 7, 8}
+
+
+def test_a_change_of_the_table_makes_nobody_announce() -> None:
+    simulation = started(1)
+    simulation.run(10)
+    since_s = simulation.now
+    before = len(simulation.announced)
+    for _round in range(20):
+        retable(simulation, rows(simulation))
+        simulation.run(0.2)
+    refreshed = {key for at_s, _name, key in simulation.announced if at_s > since_s}
+
+    assert len(simulation.announced) - before == len(refreshed)
+
+
+def test_a_new_mac_is_announced_at_once() -> None:
+    simulation = started(1)
+    key = simulation.keys[0]
+    owner = simulation.owner_of(key)
+    simulation.run(10)
+    node = simulation.nodes[owner]
+    assert node.state is not None
+    actions = node.step(simulation.now, LinkChanged(WIRE, mac="mac-other", gateway=None))
+
+    assert Announce(key, both=False) in actions
+
+
+def test_an_address_asked_to_and_fro_moves_quietly_and_is_told_each_time() -> None:
+    simulation = started(1)
+    key = simulation.keys[0]
+    since_s = simulation.now
+    for _round in range(3):
+        owner = simulation.owner_of(key)
+        simulation.tell(owner, MoveAsked(key, member_id(NodeName(others(simulation, owner)[0]))))
+        simulation.run(3)
+    announced = [at_s for at_s, _name, what in simulation.announced if what == key and at_s > since_s]
+
+    assert len(simulation.noted(Note.GIVEN, since_s)) == 3
+    assert len(announced) <= 1  # a switch sees one change of MAC, after the grace time, not three
