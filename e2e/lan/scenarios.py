@@ -122,10 +122,9 @@ def start(stage: Stage) -> None:
 
 
 def restart_all(stage: Stage) -> None:
-    """A rolling update: each node's daemon ends and begins, one after the other, the owner's first."""
+    """A rolling update: each node's daemon ends, begins and is ready, one after the other, the owner's first."""
     for node in sorted(stage.lan.nodes, key=lambda node: node != stage.owner):
-        stage.speaker.end(node)
-        stage.speaker.start(node)
+        stage.speaker.restart(node)
         time.sleep(_RESTART_S)
 
 

@@ -58,6 +58,10 @@ class Script:
 
     drain = kill = stop = end
 
+    def restart(self, node: Member) -> None:
+        self.end(node)
+        self.give(node)
+
     def cont(self, node: Member) -> None:
         self.give(node)
 

@@ -1,8 +1,10 @@
 """EFFECT: `closeby announce` as a Speaker, beside a `closeby run` on each node that tells it what the kernel serves."""
 
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from e2e.world.processes import ProgramError
 _CLOSEBY = (sys.executable, "-m", "proxy")
 _FIRST_PORT = 7477
 _PORTS = 4
+_READY_S = 60.0
+_POLL_S = 0.02
 _KEY = "a key of the benchmark's, which is no secret"
 
 
@@ -55,8 +59,18 @@ class Closeby:
             self._drained.discard(node)
 
     def end(self, node: Member) -> None:
-        """A restart's first half: no drain, nothing moves if it comes back."""
+        """No drain: nothing moves if it comes back within three seconds."""
         self._announcers.end(node)
+
+    def restart(self, node: Member) -> None:
+        """It is ready when its control socket takes connections."""
+        self.end(node)
+        self.start(node)
+        deadline = time.monotonic() + _READY_S
+        while not _answers(self._path(node, "control")):
+            if time.monotonic() > deadline:
+                raise ProgramError(f"the announcer on {node.name} isn't ready: {self._announcers.tail(node)}")
+            time.sleep(_POLL_S)
 
     def drain(self, node: Member) -> None:
         """The quiet hand-over, with its usual time of grace."""
@@ -121,3 +135,12 @@ class Closeby:
 
     def _path(self, node: Member, what: str) -> Path:
         return self._folder / f"{node.name}.{what}"
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as sock:
+        try:
+            sock.connect(str(path))
+        except OSError:
+            return False
+    return True

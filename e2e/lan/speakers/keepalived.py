@@ -48,6 +48,11 @@ class Keepalived:
         """It says that it goes (priority 0) and takes the VIPs off."""
         self._daemons.end(node)
 
+    def restart(self, node: Member) -> None:
+        """It has no readiness to wait for."""
+        self.end(node)
+        self.start(node)
+
     def drain(self, node: Member) -> None:
         """Its only planned way to give all away is to end."""
         self._daemons.end(node)

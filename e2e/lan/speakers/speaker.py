@@ -26,6 +26,9 @@ class Speaker(Protocol):
     def end(self, node: Member) -> None:
         """SIGTERM, as an update sends it; returns when it is gone."""
 
+    def restart(self, node: Member) -> None:
+        """What an update does to one node: the daemon ends, begins, and is ready again."""
+
     def drain(self, node: Member) -> None:
         """Give away, planned, what the node owns."""
 
