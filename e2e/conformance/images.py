@@ -17,6 +17,7 @@ from e2e.kind.images.roots import make_roots, recipe
 from e2e.kind.steps import Steps
 
 _SH = {"/usr/bin/sh": "bash"}  # specs take /bin/sh for one that knows [[ and arrays
+_CERTIFICATE = ("localhost.crt", "localhost.key")
 _PASSWD = b"root:x:0:0:root:/root:/bin/sh\nuser-defined-in-image:x:1000:1000::/home/user:/bin/sh\n"
 
 
@@ -26,6 +27,7 @@ class Programs(NamedTuple):
     agnhost: Path
     coredns: Path  # agnhost's image has one
     regression: Path
+    porter: Path  # the folder in the source of agnhost that has the certificate of its TLS servers
 
 
 class Layers(NamedTuple):
@@ -66,9 +68,10 @@ def make_archive(suite: Path, programs: Programs, cache: Path, steps: Steps) -> 
     with steps("images of the suite"), tempfile.TemporaryDirectory(dir=cache) as scratch:
         folder = Path(scratch)
         agnhost = {"/agnhost": programs.agnhost, "/coredns": programs.coredns}
+        certificate = {f"/{name}": (programs.porter / name).read_bytes() for name in _CERTIFICATE}
         layers = Layers(
             roots.toolbox,
-            pack_programs(folder / "agnhost", agnhost, {"/agnhost-2": "agnhost"}),
+            pack_programs(folder / "agnhost", agnhost, {"/agnhost-2": "agnhost"}, certificate),
             pack_programs(folder / "regression", {"/regression-issue-74839": programs.regression}, {}),
             pack_programs(folder / "shell", {}, _SH, {"/etc/passwd": _PASSWD}),
         )

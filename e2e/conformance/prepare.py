@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from e2e.binaries.build import build
+from e2e.binaries.build import build, source_of
 from e2e.conformance import images
 from e2e.conformance.suite import Binaries, Target
 from e2e.kind.cluster import Cluster
@@ -17,7 +17,12 @@ def build_binaries(console: Console) -> Binaries:
 
 def prepare(cluster: Cluster, binaries: Binaries, console: Console) -> Target:
     """The cluster, with the suite's images on its nodes. BuildError, CommandError, DebianError."""
-    programs = images.Programs(*(build(name, console) for name in ("agnhost", "coredns", "regression-issue-74839")))
+    programs = images.Programs(
+        build("agnhost", console),
+        build("coredns", console),
+        build("regression-issue-74839", console),
+        source_of("k8s.io/kubernetes", console) / "test/images/agnhost/porter",
+    )
     steps = steps_on(console)
     archive = images.make_archive(binaries.suite, programs, folder() / "images", steps)
     with steps("import of the suite's images"):
