@@ -48,6 +48,7 @@ def announce(draft: Draft) -> None:
 def _not_doubtful(draft: Draft, wire: Wire, holds: list[Hold]) -> list[Hold]:
     """Repeats wait while nobody is heard and it isn't clear yet who is cut off, or the gateway knows another."""
     unclear = bool(wire.roster) and wire.majority_s != LATER and not is_fresh_majority(draft, wire)
+    unclear = unclear or (wire.majority_s == LATER and draft.now - wire.minority_s < draft.detect_s)
     sure = [hold for hold in holds if hold.rounds == 0 or not (unclear or hold.misses)]
     if len(sure) < len(holds):
         draft.hurry(draft.now + draft.timing.interval_s)
