@@ -84,7 +84,8 @@ def bench(**flags: Any) -> None:  # noqa: ANN401  # click passes flags by keywor
         except (SettleError, NetnsError, ProgramError) as error:
             console.print(f"bench-l2: {error}", style="red", markup=False, soft_wrap=True)
         finally:
-            console.print(_table(results))
+            if results:
+                console.print(_table(results))
     if len(results) < plan.size:
         sys.exit(1)
     if flags["markdown"] is not None:

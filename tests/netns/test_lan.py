@@ -3,6 +3,7 @@
 Lower bounds are what was really done; the upper ones leave a busy machine seconds.
 """
 
+import signal
 import socket
 import subprocess
 import sys
@@ -251,6 +252,22 @@ def test_an_unknown_scenario_is_refused_with_the_list() -> None:
 
     assert done.returncode == 2
     assert "node-lost" in " ".join(done.stderr.split())
+
+
+def test_an_interrupted_benchmark_leaves_nothing() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "e2e.lan", "--speaker=closeby"], stderr=subprocess.PIPE, text=True
+    )
+    prefix = f"closeby-lan-{process.pid}-"
+    deadline = time.monotonic() + 60
+    while not list_namespaces(prefix) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+
+    assert process.returncode != 0, said
+    assert list_namespaces(prefix) == []
 
 
 def test_nothing_is_left_of_a_lan() -> None:
