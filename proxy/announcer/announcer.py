@@ -87,6 +87,12 @@ class Announcer:
         self._reply_to: tuple[Channel, MemberId, IP] | None = None  # the message that is
         self._active_s: dict[str, float] = {}
 
+    def resume(self, state: State) -> None:
+        """Go on with another process's state; its wires are opened when the kernel's links are taken."""
+        self.state = state
+        self._used = frozenset(state.wires)
+        self._wire_of = {key.vip: key.wire for key in state.table.vips}
+
     def step(self, event: Event) -> None:
         """One step of the machine, and all that it wants done."""
         now = self._clock()
@@ -121,15 +127,20 @@ class Announcer:
         vip, wire = action.key
         metrics.OWNED.set(len(self.state.mine))
         link = self._parts.outside.links.get(wire)
-        if link is None or ":" not in vip:
+        if link is None:
             return
-        try:
-            if isinstance(action, Owned):
+        if isinstance(action, Owned):
+            self._join(vip, link)
+        elif ":" in vip:
+            self._groups.leave(vip, link.number)
+
+    def _join(self, vip: IP, link: WireLink) -> None:
+        """The group that questions about an IPv6 address go to; again where it was joined already."""
+        if ":" in vip:
+            try:
                 self._groups.join(vip, link.number)
-            else:
-                self._groups.leave(vip, link.number)
-        except OSError as error:
-            log.warning("group_not_joined", vip=vip, interface=link.interface, why=error.strerror)
+            except OSError as error:
+                log.warning("group_not_joined", vip=vip, interface=link.interface, why=error.strerror)
 
     def _report(self, report: Report, now: float) -> None:
         note = report.note
@@ -179,6 +190,9 @@ class Announcer:
             if link.number not in {other.number for other in after.values()}:
                 self._groups.forget(link.number)
         self._parts.outside.update(after)
+        for vip, wire in self.state.mine:
+            if wire in after and before.get(wire) != after[wire]:
+                self._join(vip, after[wire])
         for wire, link in after.items():
             if before.get(wire) != link:
                 self.step(LinkChanged(wire, format_mac(link.mac), link.carrier, link.gateway))

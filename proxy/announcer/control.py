@@ -1,6 +1,6 @@
 """EFFECT: the announcer's own Unix socket, by which people ask and command it. Mode 0600: for root only.
 
-One request a connection: a line of JSON, and one line back.
+One request a connection: a line of JSON, and the answer until the end.
 """
 
 import os
@@ -21,13 +21,16 @@ _LONGEST = 1 << 16  # bytes of a request
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is asked. `drain` and `undrain` also answer with the status."""
+    """What is asked. `drain` and `undrain` also answer with the status; `state` and `hand-over` with the state.
 
-    command: Literal["status", "drain", "undrain"]
+    After `hand-over` the announcer is silent for good: who asked goes on in its place.
+    """
+
+    command: Literal["status", "drain", "undrain", "state", "hand-over"]
     without: NodeName = NodeName("")
 
 
-Answer = Callable[[Request], Status]
+Answer = Callable[[Request], bytes]
 
 
 class _Server(ThreadingUnixStreamServer):
@@ -43,7 +46,7 @@ def serve_control(path: Path, answer: Answer) -> ThreadingUnixStreamServer:
         def handle(self) -> None:
             try:
                 request = msgspec.json.decode(self.rfile.readline(_LONGEST), type=Request)
-                self.wfile.write(msgspec.json.encode(answer(request)) + b"\n")
+                self.wfile.write(answer(request))
             except (OSError, TimeoutError, msgspec.DecodeError):
                 return  # who asks nonsense, or left, gets nothing
 
@@ -60,13 +63,17 @@ def serve_control(path: Path, answer: Answer) -> ThreadingUnixStreamServer:
 
 def ask(path: Path, request: Request) -> Status:
     """What the announcer behind the socket answers; OSError if there is none."""
+    try:
+        return msgspec.json.decode(ask_bytes(path, request), type=Status)
+    except msgspec.DecodeError as error:
+        raise ConnectionError("the announcer gave no answer") from error
+
+
+def ask_bytes(path: Path, request: Request) -> bytes:
+    """The same as it came; empty if the announcer doesn't know the question."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(ANSWER_S)
         client.connect(str(path))
         client.sendall(msgspec.json.encode(request) + b"\n")
         with client.makefile("rb") as answer:
-            line = answer.readline()
-    try:
-        return msgspec.json.decode(line, type=Status)
-    except msgspec.DecodeError as error:
-        raise ConnectionError("the announcer gave no answer") from error
+            return answer.read()

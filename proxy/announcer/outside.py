@@ -56,6 +56,16 @@ class Outside:
             else:
                 self.selector.register(self._node_urgent[is_v6], selectors.EVENT_READ)
 
+    def close(self) -> None:
+        """All of them, for good."""
+        self.update({})
+        for sock in self._node_urgent.values():
+            self.selector.unregister(sock)
+        for sock in (*self._node_urgent.values(), *self._node_beats.values()):
+            sock.close()
+        self._node_urgent.clear()
+        self._node_beats.clear()
+
     def update(self, links: Mapping[Channel, WireLink]) -> None:
         """Have sockets for just these; what can't be opened is told, and tried at the next change."""
         self.links = links

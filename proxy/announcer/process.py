@@ -22,15 +22,16 @@ from endpointslice.types import IP
 from proxy.announcer import metrics
 from proxy.announcer.announcer import Announcer, Parts
 from proxy.announcer.beat_sockets import Ports
-from proxy.announcer.control import Request, serve_control
+from proxy.announcer.control import Request, ask_bytes, serve_control
 from proxy.announcer.counters import read_received
 from proxy.announcer.feed_client import FeedClient, Gone, News
+from proxy.announcer.hand_over import continue_state, parse_state, render_state
 from proxy.announcer.keyring import Keys, KeyWatch, read_keys
 from proxy.announcer.memory_file import read_memory, write_memory
 from proxy.announcer.netlink import Links, LinkWatch
 from proxy.announcer.outside import Outside
 from proxy.announcer.speech import AddressBook, Speech
-from proxy.announcer.status import Status, describe
+from proxy.announcer.status import describe
 from proxy.l2.candidates import Options
 from proxy.l2.events import DrainAsked, DrainEnded, RestartAsked, Tick
 from proxy.l2.state import Start, remember, start
@@ -61,7 +62,7 @@ class Config(msgspec.Struct, frozen=True):
 
 class _Asked(NamedTuple):
     request: Request
-    answer: queue.SimpleQueue[Status]
+    answer: queue.SimpleQueue[bytes]
 
 
 class _End(NamedTuple):
@@ -96,6 +97,7 @@ class Process:
         self._counted: dict[str, int] = {}
         self._remembered_s = time.monotonic()
         self._ended = False
+        self._handed_over = False
 
     def post(self, item: _Item) -> None:
         """For any thread."""
@@ -110,14 +112,18 @@ class Process:
         LinkWatch(self.post).start()
         KeyWatch(self._config.keys, self._speech.keys, lambda keys: self.post(_NewKeys(keys))).start()
         FeedClient(self._config.proxy_socket, self.post).start()
+        self._take_over()
         serve_control(self._config.control_socket, self._ask)
         sys.setswitchinterval(_SWITCH_S)
         gc.collect()
         gc.freeze()
         log.info("started", node=self._config.settings.node)
-        while not self._ended:
+        while not self._ended and not self._handed_over:
             self._wake()
-        self._leave()
+        if self._handed_over:
+            self._wait_for_end()
+        else:
+            self._leave()
 
     def _end(self, _number: int, _frame: FrameType | None) -> None:
         self.post(_End())
@@ -185,9 +191,7 @@ class Process:
             case News() | Gone():
                 announcer.take_news(item)
             case _Asked(request, answer):
-                if request.command != "status":
-                    announcer.step(DrainAsked() if request.command == "drain" else DrainEnded())
-                answer.put(describe(announcer.state, time.monotonic(), request.without))
+                answer.put(self._answer(request))
             case _NewKeys(keys):
                 self._speech.keys = keys
                 settings = msgspec.structs.replace(announcer.state.settings, keys=tuple(keys))
@@ -196,14 +200,49 @@ class Process:
             case _End():
                 self._ended = True
 
-    def _ask(self, request: Request) -> Status:
+    def _ask(self, request: Request) -> bytes:
         """For the control socket's threads."""
-        answer: queue.SimpleQueue[Status] = queue.SimpleQueue()
+        answer: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self.post(_Asked(request, answer))
         try:
             return answer.get(timeout=5.0)
         except queue.Empty as error:
             raise TimeoutError from error
+
+    def _answer(self, request: Request) -> bytes:
+        announcer = self._announcer
+        if request.command in {"state", "hand-over"}:
+            # Not one step more after this, nor a socket that takes what is meant for the other.
+            if request.command == "hand-over":
+                self._handed_over = True
+                self._outside.close()
+            return render_state(announcer.state)
+        if request.command != "status":
+            announcer.step(DrainAsked() if request.command == "drain" else DrainEnded())
+        return msgspec.json.encode(describe(announcer.state, time.monotonic(), request.without))
+
+    def _take_over(self) -> None:
+        """Go on in the place of a process that still runs on this node, as in an update that starts the new one first.
+
+        The state is looked at before it is asked for: who gives it away is silent from then on.
+        """
+        path, settings = self._config.control_socket, self._announcer.state.settings
+        try:
+            if parse_state(ask_bytes(path, Request("state")), settings.node) is None:
+                return
+            state = parse_state(ask_bytes(path, Request("hand-over")), settings.node)
+        except OSError:
+            return  # none runs
+        if state is not None:
+            self._announcer.resume(continue_state(state, settings))
+            log.info("took_over", addresses=len(state.mine))
+
+    def _wait_for_end(self) -> None:
+        """Another process goes on. Not to end before one is told to: a container would be started again."""
+        log.info("handed_over")
+        while not isinstance(self._inbox.get(), _End):
+            pass
+        log.info("stopped", addresses=0)
 
     def _leave(self) -> None:
         for _ in range(_FAREWELLS):

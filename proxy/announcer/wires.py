@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from endpointslice.types import IP
@@ -76,6 +77,7 @@ def wire_of(ip: IP, wires: Iterable[Channel]) -> Channel | None:
     return Channel(str(best)) if best is not None else None
 
 
+@lru_cache(maxsize=1024)
 def _parse(wire: Channel) -> Network:
     return ipaddress.ip_network(wire)
 

@@ -76,8 +76,9 @@ class Node:
         """As if its proxy ended."""
         self.feed.close()
 
-    def start(self) -> None:
-        """Its announcer, as a process."""
+    def start(self) -> subprocess.Popen[bytes] | None:
+        """Its announcer, as a process; the one before, which may run on."""
+        before = self._process
         command = [
             *(sys.executable, "-m", "proxy", "announce", "--hostname-override", self.name),
             *("--keys", str(self.keys), "--proxy-socket", str(self._folder / "feed.sock")),
@@ -88,6 +89,7 @@ class Node:
             self._process = subprocess.Popen(
                 command_in(self.host.netns, ["setpriv", "--pdeathsig", "KILL", "--", *command]), stderr=log, stdout=log
             )
+        return before
 
     @property
     def control(self) -> Path:

@@ -25,6 +25,13 @@ def lan(tmp_path: Path) -> Iterator[Lan]:
         yield opened
 
 
+@pytest.fixture
+def calm(tmp_path: Path) -> Iterator[Lan]:
+    """Nobody is taken for dead because this machine is busy."""
+    with open_lan(tmp_path, flags=("--profile", "calm")) as opened:
+        yield opened
+
+
 def open_group(lan: Lan, port: int) -> socket.socket:
     """The client's socket, which hears what the announcers tell each other."""
 
@@ -40,14 +47,14 @@ def open_group(lan: Lan, port: int) -> socket.socket:
     return run_in(lan.client.netns, make)
 
 
-def test_replayed_and_damaged_datagrams_change_nothing(lan: Lan) -> None:
-    lan.start(V4[0])
-    owner = lan.owner(V4[0])
-    wait_for(lambda: all_agree(lan, V4[0]))
+def test_replayed_and_damaged_datagrams_change_nothing(calm: Lan) -> None:
+    calm.start(V4[0])
+    owner = calm.owner(V4[0])
+    wait_for(lambda: all_agree(calm, V4[0]))
     chance = random.Random(7)
 
-    with open_group(lan, PORTS.beats) as beats:
-        recorded = [beats.recv(2000) for _ in range(30)]
+    with open_group(calm, PORTS.beats) as beats:
+        recorded = [beats.recv(2000) for _ in range(9)]
         until_s = time.monotonic() + SECONDS
         while time.monotonic() < until_s:
             data = chance.choice(recorded)
@@ -58,11 +65,11 @@ def test_replayed_and_damaged_datagrams_change_nothing(lan: Lan) -> None:
                 for port in (PORTS.beats, PORTS.urgent):
                     beats.sendto(bad, (GROUP_V4, port))
                     beats.sendto(bad, (owner.host.ipv4, port + 2))
-            assert lan.ask(V4[0], 0.1) == [owner.mac]
+            assert calm.ask(V4[0], 0.1) == [owner.mac]
 
-    assert wait_for(lambda: all_agree(lan, V4[0])) == owner.name
-    assert all("taken" not in other.log for other in others(lan, owner))
-    assert all("Traceback" not in node.log for node in lan.nodes)
+    assert wait_for(lambda: all_agree(calm, V4[0])) == owner.name
+    assert all("taken" not in other.log for other in others(calm, owner))
+    assert all("Traceback" not in node.log for node in calm.nodes)
 
 
 def test_a_dead_nodes_replayed_heartbeats_keep_it_no_longer_alive(lan: Lan) -> None:
