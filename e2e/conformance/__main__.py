@@ -10,7 +10,7 @@ from rich.console import Console
 
 from e2e.binaries.build import build, version_of
 from e2e.conformance import report
-from e2e.conformance.chosen import PARTS, WHOLE, Part, list_left_out
+from e2e.conformance.chosen import PARTS, WHOLE, Part, is_in, list_left_out
 from e2e.conformance.prepare import build_binaries, prepare
 from e2e.conformance.suite import REPORT, Target, list_specs, run_suite
 from e2e.kind.config import Proxy
@@ -66,7 +66,9 @@ def table(results: tuple[str, ...], page: Path) -> None:
     reports: dict[str, list[dict[str, report.Outcome]]] = {}
     for result in results:
         proxy, _, path = result.partition("=")
-        reports.setdefault(proxy, []).append(report.decode_report(Path(path).read_bytes()))
+        outcomes = report.decode_report(Path(path).read_bytes())
+        chosen = {spec: outcome for spec, outcome in outcomes.items() if any(is_in(part, spec) for part in WHOLE)}
+        reports.setdefault(proxy, []).append(chosen)
     runs = {proxy: report.merge(of_proxy) for proxy, of_proxy in reports.items()}
     machine = f"{datetime.now(UTC):%Y-%m-%d}; Kubernetes {version_of('k8s.io/kubernetes')}, {os.cpu_count()} cores"
     left_out = list_left_out(list_specs(build("network.test", Console(stderr=True))))
