@@ -122,7 +122,7 @@ def start(stage: Stage) -> None:
 
 
 def restart_all(stage: Stage) -> None:
-    """A rolling update: each node's daemon ends, begins and is ready, one after the other, the owner's first."""
+    """A rolling update: each node gets its next daemon, one after the other, the owner first."""
     for node in sorted(stage.lan.nodes, key=lambda node: node != stage.owner):
         stage.speaker.restart(node)
         time.sleep(_RESTART_S)

@@ -1,7 +1,6 @@
 """EFFECT: `closeby announce` as a Speaker, beside a `closeby run` on each node that tells it what the kernel serves."""
 
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ _FIRST_PORT = 7477
 _PORTS = 4
 _READY_S = 60.0
 _POLL_S = 0.02
+_STARTED = '"event": "started"'  # in its log
 _KEY = "a key of the benchmark's, which is no secret"
 
 
@@ -63,14 +63,18 @@ class Closeby:
         self._announcers.end(node)
 
     def restart(self, node: Member) -> None:
-        """It is ready when its control socket takes connections."""
-        self.end(node)
-        self.start(node)
-        deadline = time.monotonic() + _READY_S
-        while not _answers(self._path(node, "control")):
-            if time.monotonic() > deadline:
-                raise ProgramError(f"the announcer on {node.name} isn't ready: {self._announcers.tail(node)}")
-            time.sleep(_POLL_S)
+        """As by a DaemonSet with maxSurge 1: the next one starts, and once it says so the first one is ended."""
+        starts = self._announcers.read_log(node).count(_STARTED)
+        before = self._announcers.start_beside(node)
+        try:
+            deadline = time.monotonic() + _READY_S
+            while self._announcers.read_log(node).count(_STARTED) == starts:
+                if time.monotonic() > deadline:
+                    raise ProgramError(f"the announcer on {node.name} isn't ready: {self._announcers.tail(node)}")
+                time.sleep(_POLL_S)
+        finally:
+            before.terminate()
+            before.wait()
 
     def drain(self, node: Member) -> None:
         """The quiet hand-over, with its usual time of grace."""
@@ -135,12 +139,3 @@ class Closeby:
 
     def _path(self, node: Member, what: str) -> Path:
         return self._folder / f"{node.name}.{what}"
-
-
-def _answers(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as sock:
-        try:
-            sock.connect(str(path))
-        except OSError:
-            return False
-    return True

@@ -35,6 +35,16 @@ class Daemons:
                 start_new_session=True,
             )
 
+    def start_beside(self, node: Member) -> subprocess.Popen[bytes]:
+        """Run another one; the one that ran so far, which is the caller's to end."""
+        before = self._running.pop(node)
+        self.start(node)
+        return before
+
+    def read_log(self, node: Member) -> str:
+        """Of all that ran on the node."""
+        return (self._folder / f"{node.name}.log").read_text(errors="replace")
+
     def runs(self, node: Member) -> bool:
         """Whether it was started and hasn't ended."""
         process = self._running.get(node)

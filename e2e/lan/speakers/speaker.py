@@ -27,7 +27,7 @@ class Speaker(Protocol):
         """SIGTERM, as an update sends it; returns when it is gone."""
 
     def restart(self, node: Member) -> None:
-        """What an update does to one node: the daemon ends, begins, and is ready again."""
+        """What an update does to one node; the next daemon is ready then, if it can tell."""
 
     def drain(self, node: Member) -> None:
         """Give away, planned, what the node owns."""
