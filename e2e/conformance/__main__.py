@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,13 +18,18 @@ from e2e.kind.config import Proxy
 from e2e.kind.errors import plain_errors
 from e2e.kind.life import Ask, bring_down, bring_up, find_cluster
 
-_PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 _RESULTS = Path(".cache") / "conformance"
 
 _PART = click.option("--part", type=click.Choice(sorted(PARTS)), default="nodes", show_default=True)
 _FOCUS = click.option("--focus", help="Regular expression on whole names, in place of the part's.")
 _SKIP = click.option("--skip", help="As --focus, of specs to leave out.")
 _PROCS = click.option("--procs", default=2 * (os.cpu_count() or 1), show_default=True, help="Specs at a time.")
+_PAGE = click.option(
+    "--page",
+    type=click.Path(path_type=Path, exists=True),
+    default=Path(__file__).parents[2] / "docs" / "conformance.md",
+    help="With the two marks that the table stands between; docs/conformance.md by default.",
+)
 _OUTPUT = click.option("--output", type=click.Path(path_type=Path), help="Folder for the reports and the log.")
 
 
@@ -60,9 +66,13 @@ def run(name: str, kubeconfig: Path | None, workers: int | None, **flags: object
 
 @main.command()
 @click.argument("results", nargs=-1, required=True, metavar="PROXY=REPORT..")
-@click.option("--page", type=click.Path(path_type=Path), default=_PAGE, show_default=True)
+@_PAGE
 def table(results: tuple[str, ...], page: Path) -> None:
     """Write reports into the page's table. A proxy may be given again: its parts, and its runs, are merged."""
+    _write_table(results, page)
+
+
+def _write_table(results: Iterable[str], page: Path) -> None:
     reports: dict[str, list[dict[str, report.Outcome]]] = {}
     for result in results:
         proxy, _, path = result.partition("=")
@@ -77,25 +87,32 @@ def table(results: tuple[str, ...], page: Path) -> None:
 
 
 @main.command("all")
+@_FOCUS
+@_SKIP
 @_PROCS
+@_PAGE
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="Of closeby, in a row.")
-@click.pass_context
-def run_all(context: click.Context, procs: int, runs: int) -> None:
-    """Both whole parts with kube-proxy, then with closeby, each on a cluster of its own, and the page's table."""
+def run_all(page: Path, runs: int, **flags: object) -> None:
+    """Both whole parts with kube-proxy, then with closeby, each on a cluster of its own, and the page's table.
+
+    Exit code 1 if closeby fails a spec.
+    """
     console = Console(stderr=True)
-    results = []
+    results, failed = [], False
     with plain_errors("conformance", console):
         binaries = build_binaries(console)
         for proxy in (Proxy.KUBE_PROXY, Proxy.CLOSEBY):
-            for part in WHOLE:
+            for part in (_part(whole.name, flags["focus"], flags["skip"]) for whole in WHOLE):
                 ask = Ask(f"conformance-{part.name}", part.workers, proxy)
                 target = prepare(bring_up(ask, console), binaries, console)
                 for number in range(1, 1 + (runs if proxy is Proxy.CLOSEBY else 1)):
                     output = (_RESULTS / proxy / f"{part.name}-{number}").absolute()
-                    run_suite(binaries, target, part, procs, output)
+                    code = run_suite(binaries, target, part, int(str(flags["procs"])), output)
+                    failed = failed or (proxy is Proxy.CLOSEBY and code != 0)
                     results.append(f"{proxy}={output / REPORT}")
                 bring_down(ask.name, console)
-    context.invoke(table, results=tuple(results), page=_PAGE)
+    _write_table(results, page)
+    sys.exit(1 if failed else 0)
 
 
 def _part(name: str, focus: object, skip: object) -> Part:
