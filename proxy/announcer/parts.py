@@ -42,14 +42,22 @@ def _split(body: Body | None) -> Sequence[Body | None]:
 
 def _split_claims(claims: Claims) -> Iterator[Claims]:
     """Each part is complete for its own stretch of hashes, so one that is lost takes nothing from others."""
-    ranged = claims.low < claims.high
-    entries = sorted(claims.entries, key=lambda entry: key_hash(entry.key)) if ranged else claims.entries
-    parts = tuple(_cut(entries, _claim_size))
-    low = claims.low
-    for part, following in zip(parts, (*parts[1:], ()), strict=True):
-        high = key_hash(following[0].key) if following else claims.high
-        yield Claims(part, low, high) if ranged and low < high else Claims(part)
-        low = max(low, high)
+    inside = sorted((entry for entry in claims.entries if _is_within(entry, claims)), key=_hash_of)
+    outside = [entry for entry in claims.entries if not _is_within(entry, claims)]
+    if outside or claims.low >= claims.high:
+        yield from map(Claims, _cut(outside, _claim_size))
+    if claims.low < claims.high:
+        parts = tuple(_cut(inside, _claim_size))
+        borders = (claims.low, *(_hash_of(part[0]) for part in parts[1:]), claims.high)
+        yield from map(Claims, parts, borders[:-1], borders[1:])
+
+
+def _is_within(entry: ClaimState, claims: Claims) -> bool:
+    return claims.low <= _hash_of(entry) < claims.high
+
+
+def _hash_of(entry: ClaimState) -> int:
+    return key_hash(entry.key)
 
 
 def _claim_size(entry: ClaimState) -> int:

@@ -1,0 +1,38 @@
+from endpointslice.types import IP
+from proxy.announcer.parts import split_message
+from proxy.l2.election import NO_HEIRS
+from proxy.l2.messages import Claims, ClaimState, Header, Message
+from proxy.l2.types import MASK, Channel, Key, MemberId, Version, key_hash
+
+ENTRIES = tuple(
+    ClaimState(Key(IP(f"192.0.2.{number}"), Channel("192.0.2.0/24")), Version(1, MemberId(7)), NO_HEIRS)
+    for number in range(100)
+)
+MIDDLE = 1 << 63
+
+
+def split(low: int, high: int) -> list[Claims]:
+    parts = split_message(Message(Header(MemberId(7), 1, 1, 1.0), Claims(ENTRIES, low, high)))
+    bodies = [part.body for part in parts]
+    assert all(isinstance(body, Claims) for body in bodies)
+    return [body for body in bodies if isinstance(body, Claims)]
+
+
+def test_the_parts_of_a_complete_list_are_complete_for_stretches_that_touch_each_other() -> None:
+    parts = split(0, MASK + 1)
+
+    assert len(parts) > 2
+    assert [part.low for part in parts] == [0, *(part.high for part in parts[:-1])]
+    assert parts[-1].high == MASK + 1
+    assert all(part.low <= key_hash(entry.key) < part.high for part in parts for entry in part.entries)
+
+
+def test_claims_outside_the_stretch_of_a_list_are_told_and_stretch_it_no_further() -> None:
+    parts = split(MIDDLE, MIDDLE + 5)
+
+    assert {entry for part in parts for entry in part.entries} == set(ENTRIES)
+    assert [(part.low, part.high) for part in parts if part.low < part.high] == [(MIDDLE, MIDDLE + 5)]
+
+
+def test_the_parts_of_an_incomplete_list_are_incomplete() -> None:
+    assert {(part.low, part.high) for part in split(0, 0)} == {(0, 0)}
