@@ -12,6 +12,7 @@ from proxy.announcer.keyring import KeyFileError, read_keys
 from proxy.announcer.process import Config, Process
 from proxy.announcer.rights import RightsError, drop_rights
 from proxy.cli.announcer_options import control_option
+from proxy.cli.log_options import log_options
 from proxy.config import ConfigError, default_hostname, parse_bind_address, parse_duration
 from proxy.l2.candidates import Options
 from proxy.l2.types import PROFILES, MinorityHold, Settings, WithoutMajority
@@ -70,8 +71,10 @@ _MOST_PORT = 65532
     show_default=True,
     help="What an owner without a majority does where the gateway answers no echo.",
 )
-@click.option("--leave-cordoned", is_flag=True, help="A cordoned node gives its addresses away.")
-@click.option("--stay-not-ready", is_flag=True, help="A node that isn't Ready keeps its addresses.")
+@click.option(
+    "--leave-cordoned", is_flag=True, help="A cordoned node gives its addresses away (not yet: Nodes go unread)."
+)
+@click.option("--stay-not-ready", is_flag=True, help="A node that isn't Ready keeps its addresses (as all do yet).")
 @click.option(
     "--gateway", multiple=True, metavar="IP", help="The router of its subnet, where no default route says so."
 )
@@ -86,16 +89,7 @@ _MOST_PORT = 65532
     metavar="ADDRESS",
     help="Where /metrics is served; empty: nowhere.",
 )
-@click.option(
-    "--log-format",
-    type=click.Choice(["auto", "json", "console"]),
-    default="auto",
-    show_default=True,
-    help="How log lines look; auto is console on a terminal.",
-)
-@click.option(
-    "-v", "--v", "verbosity", type=click.IntRange(min=0), default=0, show_default=True, help="4: debug lines."
-)
+@log_options
 def announce(**flags: Any) -> None:
     """Answer ARP and NDP for load-balancer addresses, each from one node, until SIGTERM.
 

@@ -19,6 +19,7 @@ from proxy.addresses.leader import Elector
 from proxy.addresses.lease import Timing
 from proxy.addresses.messages import Leading, Stop
 from proxy.addresses.metrics import UsageCollector
+from proxy.cli.log_options import log_options
 from proxy.config import ConfigError, check_sources, parse_bind_address, parse_duration
 from proxy.logs import set_up_logs
 from proxy.metrics_server import serve_metrics
@@ -69,16 +70,7 @@ namespace_option = click.option(
     metavar="ADDRESS",
     help="Where /metrics and /healthz are served; empty: nowhere.",
 )
-@click.option(
-    "--log-format",
-    type=click.Choice(["auto", "json", "console"]),
-    default="auto",
-    show_default=True,
-    help="How log lines look; auto is console on a terminal.",
-)
-@click.option(
-    "-v", "--v", "verbosity", type=click.IntRange(min=0), default=0, show_default=True, help="4: debug lines."
-)
+@log_options
 def controller(*, kubeconfig: Path | None, master: str, verbosity: int, log_format: str, **flags: str | bool) -> None:
     """Give Services of type LoadBalancer their addresses, out of IPAddressPools; one replica is active, by a Lease.
 
