@@ -25,8 +25,8 @@ from proxy.kernel.netlink import read_tables
 
 _CLONE_NEWNET = 0x40000000
 _WORDS = {
-    Family.IPV4: {"ip": "ip", "unreachable": "icmp port-unreachable"},
-    Family.IPV6: {"ip": "ip6", "unreachable": "icmpv6 port-unreachable"},
+    Family.IPV4: {"ip": "ip", "unreachable": "icmp port-unreachable", "echo_reply": "icmp type echo-reply"},
+    Family.IPV6: {"ip": "ip6", "unreachable": "icmpv6 port-unreachable", "echo_reply": "icmpv6 type echo-reply"},
 }
 
 
