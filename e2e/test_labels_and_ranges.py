@@ -1,5 +1,6 @@
 """As an operator I hide slices by their labels, and widen the ClusterIPs' range, while nodes serve."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ from e2e.world.clients import Outcome, Target
 
 pytestmark = pytest.mark.e2e
 
+HEADLESS = "service.kubernetes.io/headless"
 RANGE = "10.112.0.0/24"
 IN_RANGE = "10.112.0.9"
 
@@ -35,7 +37,6 @@ def by_hand(space: Space, cluster: Cluster, pod: str, node: str) -> str:
 def test_a_slice_that_is_labelled_away_takes_its_endpoints_along_and_brings_them_back(
     cluster: Cluster, space: Space
 ) -> None:
-    label = "service.kubernetes.io/headless"
     pods = space.add_pods("web", ["north-1", "south-1"])
     web = target(space.add_service("web", selector={}))
     cluster.api.patch("Service", f"{space.name}/web", {"spec": {"selector": None}})
@@ -43,11 +44,30 @@ def test_a_slice_that_is_labelled_away_takes_its_endpoints_along_and_brings_them
     both = {client: {"north-1", "south-1"} for client in CLIENTS}
     cluster.await_served(web, both)
 
-    cluster.api.patch("EndpointSlice", hidden, {"metadata": {"labels": {label: ""}}})
+    cluster.api.patch("EndpointSlice", hidden, {"metadata": {"labels": {HEADLESS: ""}}})
     cluster.await_served(web, {client: {"north-1"} for client in CLIENTS})
-    cluster.api.patch("EndpointSlice", hidden, {"metadata": {"labels": {label: None}}})
+    cluster.api.patch("EndpointSlice", hidden, {"metadata": {"labels": {HEADLESS: None}}})
 
     cluster.await_served(web, both)
+
+
+def test_the_headless_label_hides_a_service_with_an_address_where_the_api_server_is_older_than_1_36(
+    cluster: Cluster, space: Space
+) -> None:
+    older = int(json.loads(cluster.plane.kubectl("get", "--raw", "/version"))["minor"]) < 36
+    space.add_pods("web", ["north-1"])
+    web = target(space.add_service("web"))
+    served = {client: {"north-1"} for client in CLIENTS}
+    cluster.await_served(web, served)
+
+    cluster.api.patch("Service", f"{space.name}/web", {"metadata": {"labels": {HEADLESS: ""}}})
+    cluster.await_served(target(space.add_service("later", selector={"app": "web"})), served)  # so the label is known
+
+    if older:
+        asked = cluster.ask("client-south-1", web._replace(tries=8, timeout_s=0.3))
+        assert set(asked.outcomes) == {Outcome.TIMED_OUT}
+        cluster.api.patch("Service", f"{space.name}/web", {"metadata": {"labels": {HEADLESS: None}}})
+    cluster.await_served(web, served)
 
 
 def dropped_ranges(cluster: Cluster, node: str) -> str:

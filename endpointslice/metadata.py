@@ -114,6 +114,7 @@ def is_other_proxys(metadata: Metadata) -> bool:
 def is_headless_services(metadata: Metadata) -> bool:
     """Whether a slice's label says that its Service is headless.
 
-    On a Service that label means nothing (kube-proxy 1.36), nor does the other one on a slice.
+    On a Service that label means nothing (kube-proxy 1.36), nor does the other one on a slice. API servers before 1.36
+    are asked to leave such objects out (proxy/sources/apiserver.py).
     """
     return metadata.labels is not None and metadata.labels.headless is not UNSET

@@ -49,7 +49,7 @@ def plan_images(tags: Iterable[str], layers: Layers) -> list[Image]:
                 images.append(Image(tag, (*tools, layers.agnhost), ("/agnhost",), ("pause",)))
             case "nginx":
                 images.append(Image(tag, (*tools, layers.agnhost), ("/agnhost", "netexec", "--http-port=80")))
-            case "busybox" | "glibc-dns-testing" | "distroless-iptables":
+            case "busybox" | "glibc-dns-testing" | "jessie-dnsutils" | "distroless-iptables":
                 images.append(Image(tag, tools, (), ("sh",)))
             case "regression-issue-74839":
                 images.append(Image(tag, (layers.regression,), ("/regression-issue-74839",)))

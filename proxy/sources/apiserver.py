@@ -6,22 +6,25 @@ from collections.abc import Mapping
 from endpointslice.types import Kind, NodeName, PodName
 from proxy.sources import KindStatus, Post
 from proxy.sources.pods import PodLookup
+from proxy.sources.server_version import Version
 from proxy.sources.sink import EventSink
 from proxy.sources.transport import ApiServer
-from proxy.sources.watch import PATIENT, KindWatch, Patience, Resource, Reunion
+from proxy.sources.watch import PATIENT, Before, KindWatch, Patience, Resource, Reunion
 
 _JOIN_S = 1.0
 
-# Presence of the label hides the object, whatever its value: kube-proxy's own selectors (1.36).
+# Presence of the label hides the object, whatever its value: kube-proxy's own selectors (1.36). Until 1.35 it took both
+# labels for both kinds.
 _OUR_SERVICES = "!service.kubernetes.io/service-proxy-name"
 _OUR_SLICES = "!service.kubernetes.io/headless"
+_BEFORE_1_36 = Before(Version(1, 36), f"{_OUR_SLICES},{_OUR_SERVICES}")
 
 
 def list_resources(node: NodeName) -> tuple[Resource, ...]:
     """What a node's daemon follows. Of Nodes only its own: all of them would be 83,000 events/s at 5,000 nodes."""
     return (
-        Resource(Kind.SERVICE, "/api/v1/services", _OUR_SERVICES, "spec.clusterIP!=None"),
-        Resource(Kind.ENDPOINT_SLICE, "/apis/discovery.k8s.io/v1/endpointslices", _OUR_SLICES),
+        Resource(Kind.SERVICE, "/api/v1/services", _OUR_SERVICES, "spec.clusterIP!=None", before=_BEFORE_1_36),
+        Resource(Kind.ENDPOINT_SLICE, "/apis/discovery.k8s.io/v1/endpointslices", _OUR_SLICES, before=_BEFORE_1_36),
         Resource(
             Kind.NODE, "/api/v1/nodes", field_selector=f"metadata.name={node}", permission="list and watch on nodes"
         ),

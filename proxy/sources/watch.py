@@ -16,6 +16,7 @@ import structlog
 
 from endpointslice.decode import DecodeError, decode_continue
 from proxy.sources import KindStatus
+from proxy.sources.server_version import Version, ask_version
 from proxy.sources.sink import Sink
 from proxy.sources.stream import After, LineError, LineSplitter, choose_after, next_delay
 from proxy.sources.transport import ApiError, ApiServer, Stream
@@ -31,6 +32,13 @@ _GONE = 410
 _UNKNOWN_FIELD = "field label not supported"
 
 
+class Before(NamedTuple):
+    """A label selector for servers that are older than some version."""
+
+    version: Version
+    label_selector: str
+
+
 class Resource(NamedTuple):
     """One kind of object at the API server."""
 
@@ -40,6 +48,7 @@ class Resource(NamedTuple):
     field_selector: str = ""
     page_limit: int = 500  # client-go's
     permission: str = ""  # what RBAC must allow, where we can do without; "": we can't
+    before: Before | None = None  # None: `label_selector` for every server
 
 
 def draw_delay(attempt: int) -> float:
@@ -97,6 +106,7 @@ class KindWatch:
         self._patience = patience
         self._reunion = reunion or Reunion()
         self._version = ""  # where to resume; "": list first
+        self._label_selector = resource.label_selector  # the same from a list to the next
         self._attempt = 0  # failures in a row
         self._last_failure = 0  # its status
         self._stopping = threading.Event()
@@ -137,6 +147,7 @@ class KindWatch:
     def _list(self) -> None:
         """Post one complete list. An expired continue token is a failure like any other: the list begins again."""
         started_s = time.monotonic()
+        self._label_selector = self._choose_label_selector()
         try:
             taken = self._sink.take_pages(self._pages())
         except DecodeError as error:
@@ -213,8 +224,14 @@ class KindWatch:
     def _note_complete(self) -> None:
         self.status = msgspec.structs.replace(self.status, complete=True)
 
+    def _choose_label_selector(self) -> str:
+        before = self._resource.before
+        if before is not None and ask_version(self._api) < before.version:
+            return before.label_selector
+        return self._resource.label_selector
+
     def _selectors(self) -> dict[str, str]:
-        selectors = {"labelSelector": self._resource.label_selector, "fieldSelector": self._resource.field_selector}
+        selectors = {"labelSelector": self._label_selector, "fieldSelector": self._resource.field_selector}
         return {name: selector for name, selector in selectors.items() if selector}
 
     def _note_contact(self) -> None:

@@ -31,6 +31,15 @@ def test_what_is_followed(kind: Kind, label_selector: str, field_selector: str, 
     assert bool(resource.permission) is is_optional
 
 
+@pytest.mark.parametrize("kind", [Kind.SERVICE, Kind.ENDPOINT_SLICE])
+def test_before_1_36_either_label_hides_either_kind(kind: Kind) -> None:
+    before = RESOURCES[kind].before
+
+    assert before is not None
+    assert before.version == (1, 36)
+    assert set(before.label_selector.split(",")) == {OUR_SERVICES, OUR_SLICES}
+
+
 def test_a_source_starts_every_kind_and_stops(double: ApiDouble, posted: Posted, tmp_path: Path) -> None:
     def answer(request: Request) -> Answer:
         if request.is_watch:

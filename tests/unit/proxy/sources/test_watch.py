@@ -1,17 +1,20 @@
 """What a watch asks for, and what it posts."""
 
 from endpointslice.decode import Listed
+from proxy.sources.server_version import Version
+from proxy.sources.watch import Before
 from tests.unit.proxy.sources.api_double import (
     CUT,
     END,
     ApiDouble,
     Posted,
+    answer_json,
     answer_list,
     answer_status,
     event,
     service,
 )
-from tests.unit.proxy.sources.watching import StartWatch, names_in, ports_of, serve, wait_until
+from tests.unit.proxy.sources.watching import EXPIRED, SERVICES, StartWatch, names_in, ports_of, serve, wait_until
 
 BOOKMARK = event("BOOKMARK", {"kind": "Service", "metadata": {"resourceVersion": "50"}})
 
@@ -48,6 +51,24 @@ def test_every_request_has_the_selectors(double: ApiDouble, posted: Posted, star
     assert double.watches()[0].query["allowWatchBookmarks"] == "true"
     assert 300 <= int(double.watches()[0].query["timeoutSeconds"]) <= 600
     assert "resourceVersion" not in double.lists()[0].query
+
+
+def test_an_older_server_is_asked_with_its_own_selector_from_one_list_to_the_next(
+    double: ApiDouble, posted: Posted, start_watch: StartWatch
+) -> None:
+    versions = [answer_json({"major": "1", "minor": minor}) for minor in ("35", "36")]
+    feeds = [double.feed(), double.feed()]
+    serve_lists = serve([answer_list("Service", [])], list(feeds))
+    double.answer = lambda request: versions.pop(0) if request.path == "/version" else serve_lists(request)
+    start_watch(SERVICES._replace(before=Before(Version(1, 36), "!hidden,!older")))
+    posted.next()
+
+    feeds[0].give(EXPIRED, END)
+    posted.next()
+    wait_until(lambda: len(double.watches()) == 2)
+
+    asked = [request.query["labelSelector"] for request in double.requests if request.path != "/version"]
+    assert asked == ["!hidden,!older", "!hidden,!older", "!hidden", "!hidden"]
 
 
 def test_an_expired_continue_token_starts_the_list_again(
