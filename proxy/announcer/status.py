@@ -8,7 +8,7 @@ from endpointslice.types import IP, NodeName
 from proxy.l2.candidates import Candidate, Vip, Why
 from proxy.l2.draft import Draft
 from proxy.l2.election import Standing, rank
-from proxy.l2.evidence import NoAnswer
+from proxy.l2.evidence import NoAnswer, find_foreign, is_in_use
 from proxy.l2.hearing import channel_of, has_majority, is_listening, is_up
 from proxy.l2.placing import standings
 from proxy.l2.state import Hold, State, Wire
@@ -35,6 +35,7 @@ class VipStatus(msgspec.Struct, frozen=True):
     owner: NodeName  # "": nobody, as far as is known
     mine: str  # what this node does for it
     epoch: int
+    foreign: str  # the MAC of a host that is no member and has answered for it; "": none was seen for a minute
     heirs: tuple[NodeName, ...]  # named by the owner; else in the order of the election
     candidates: tuple[CandidateStatus, ...]
 
@@ -95,6 +96,7 @@ def _vip(draft: Draft, key: Key, up: dict[MemberId, Standing], without: NodeName
         owner=_name(names, owner),
         mine=hold.mine.value,
         epoch=hold.known.epoch,
+        foreign=find_foreign(draft.members.values(), hold, draft.now),
         heirs=tuple(_name(names, member) for member in order if member != owner)[:2],
         candidates=tuple(_candidate(draft, key, candidate) for candidate in candidates),
     )
@@ -117,6 +119,8 @@ def _candidate(draft: Draft, key: Key, candidate: Candidate) -> CandidateStatus:
             why = Why.SUSPENDED
         elif why is Why.ELIGIBLE and wire is not None and is_listening(draft, wire):
             why = Why.LISTENING
+        elif why is Why.ELIGIBLE and is_in_use(draft.hold(key), draft.now):
+            why = Why.ADDRESS_IN_USE
     elif wire is None or member is None or not is_up(draft, member, channel_of(wire)):
         why = why if why is not Why.ELIGIBLE else Why.LEFT if member is not None and member.left else Why.SILENT
     if member is not None and wire is not None:

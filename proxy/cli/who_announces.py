@@ -59,6 +59,10 @@ def _show(status: Status, vips: tuple[VipStatus, ...]) -> None:
         candidates = "\n".join(_candidate(candidate) for candidate in one.candidates)
         table.add_row(one.vip, one.wire, one.owner or "nobody", one.mine, ", ".join(one.heirs), candidates)
     console.print(table)
+    for one in vips:
+        if one.foreign:
+            kept = "" if one.owner else ", so nobody takes it"
+            console.print(f"{one.vip}: {one.foreign}, which is no node's, answers for it{kept}")
     for wire in status.wires:
         says = "" if wire.says == "answered" else f"; answers nothing: {wire.says}"
         majority = "a majority" if wire.majority else "no majority"

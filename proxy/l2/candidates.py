@@ -31,6 +31,7 @@ class Why(StrEnum):
     DRAINING = "draining"
     LISTENING = "listening"  # woke up late or came back: it looks before it speaks
     SUSPENDED = "suspended"  # its wire has been silent
+    ADDRESS_IN_USE = "address-in-use"  # a foreign host answers for it
     BARRED = "barred"  # let the address go on evidence that another has it
     # what the others see of it
     SILENT = "silent"

@@ -185,6 +185,7 @@ def own(draft: Draft, hold: Hold, mine: Mine, until_s: float = LATER, giver: Mem
             resort_s=hold.resort_s,
             announce_s=draft.now if mine is Mine.HOLD else LATER,
             asked_s=hold.asked_s,
+            foreign=hold.foreign,
         )
     )
     draft.claimed[hold.key] = None

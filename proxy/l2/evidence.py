@@ -1,5 +1,6 @@
 """Rules 3 and 8: what frames on the wire say, and which requests are answered."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from msgspec.structs import replace
@@ -10,11 +11,12 @@ from proxy.l2.draft import Draft
 from proxy.l2.events import ArpKind, ArpSeen
 from proxy.l2.guard import saw_frame
 from proxy.l2.hearing import has_majority, is_heard
-from proxy.l2.state import Hold, Member, State
+from proxy.l2.state import Foreign, Hold, Member, State
 from proxy.l2.types import NOBODY, OWNING, Key, Mine
 
 OLDEST_S = 0.1  # a request that waited longer is not answered
 DEFEND_S = 10.0  # RFC 5227: at most one packet against a foreign host in so long
+CONFLICT_S = 60.0  # a foreign host that wasn't seen for so long is gone
 ASKED_S = 1.0  # how exactly it is known when a client asked last
 
 
@@ -125,13 +127,31 @@ def give_in(draft: Draft, hold: Hold) -> None:
     draft.put_hold(replace(draft.holds[hold.key], barred_s=draft.now + draft.timing.bar_s, yielded=True))
 
 
+def is_in_use(hold: Hold, now: float) -> bool:
+    """Whether a foreign host has answered lately for a key that no member owns: then it is left alone."""
+    return hold.owner == NOBODY and hold.foreign is not None and now - hold.foreign.seen_s < DEFEND_S
+
+
+def find_foreign(members: Iterable[Member], hold: Hold, now: float) -> str:
+    """The MAC of a foreign host that has answered within CONFLICT_S; "": none, or it turned out to be a member's."""
+    seen = hold.foreign
+    if seen is None or now - seen.seen_s >= CONFLICT_S:
+        return ""
+    return "" if any(member.path(hold.key.wire).mac == seen.mac for member in members) else seen.mac
+
+
+def _note_foreign(before: Foreign | None, mac: str, now: float) -> Foreign:
+    same = before is not None and before.mac == mac and now - before.seen_s < CONFLICT_S
+    return Foreign(mac, before.since_s if before is not None and same else now, now)
+
+
 def _see_foreign(draft: Draft, event: ArpSeen, hold: Hold) -> None:
     """A host that we don't know answers for the address: a foreign one, or a member that we can't hear.
 
     Say so. An owner with a majority defends (RFC 5227); one without lets the gateway judge. Others don't take it.
     """
     lately = draft.now - hold.defended_s < DEFEND_S
-    changed = hold
+    changed = replace(hold, foreign=_note_foreign(hold.foreign, event.mac, draft.now))
     if not lately:
         draft.report(Note.ADDRESS_CONFLICT, hold.key, detail=event.mac)
         changed = replace(changed, defended_s=draft.now)
@@ -143,6 +163,6 @@ def _see_foreign(draft: Draft, event: ArpSeen, hold: Hold) -> None:
         else:
             changed = replace(changed, contested=True)
     elif hold.owner == NOBODY:
-        changed = replace(changed, take_s=None, probes=0, barred_s=max(hold.barred_s, draft.now + DEFEND_S))
+        changed = replace(changed, take_s=None, probes=0)
     draft.put_hold(changed)
     draft.hurry()

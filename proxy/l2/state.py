@@ -103,6 +103,14 @@ class Offered(NamedTuple):
     quiet: bool
 
 
+class Foreign(NamedTuple):
+    """A host that is no member, and answers for a key."""
+
+    mac: str
+    since_s: float
+    seen_s: float  # last
+
+
 class Hold(msgspec.Struct, frozen=True):
     """What is known of one key."""
 
@@ -131,6 +139,7 @@ class Hold(msgspec.Struct, frozen=True):
     rounds: int = 0
     claimed_s: float = NEVER  # when a lower claim was last answered
     defended_s: float = NEVER  # when a foreign host was last told
+    foreign: Foreign | None = None  # the last that was seen
     asked_s: float = NEVER  # when a client last asked
 
 

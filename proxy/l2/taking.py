@@ -12,6 +12,7 @@ from proxy.l2.candidates import Why
 from proxy.l2.claims import own
 from proxy.l2.draft import Draft
 from proxy.l2.election import NO_HEIRS, rank
+from proxy.l2.evidence import is_in_use
 from proxy.l2.hearing import (
     channel_of,
     confirms,
@@ -100,6 +101,8 @@ def consider(draft: Draft, hold: Hold, grounds: Grounds) -> None:
     if ground is Ground.RESORT:
         ground = _may_resort(draft, wire, hold)
     elif hold.barred_s > draft.now and not majority_back(draft, wire):
+        ground = Ground.NOT_YET
+    if is_in_use(hold, draft.now):
         ground = Ground.NOT_YET
     if ground is Ground.NOT_YET or not speaks(draft, wire):
         if hold.take_s is not None:

@@ -6,6 +6,7 @@ from endpointslice.types import NodeName
 from proxy.l2.candidates import Candidate, Vip, Why
 from proxy.l2.draft import Draft
 from proxy.l2.election import rank
+from proxy.l2.evidence import is_in_use
 from proxy.l2.hearing import channel_of, is_listening, is_up
 from proxy.l2.messages import Flags
 from proxy.l2.placing import standings
@@ -137,4 +138,6 @@ def _my_why(draft: Draft, wire: Wire | None, hold: Hold) -> Why:
         return Why.LISTENING
     if wire.suspended:
         return Why.SUSPENDED
+    if is_in_use(hold, draft.now):
+        return Why.ADDRESS_IN_USE
     return Why.BARRED if hold.barred_s > draft.now else Why.ELIGIBLE

@@ -91,6 +91,6 @@ def test_codes_are_stable() -> None:
         *("eligible", "no-matching-advertisement", "pinned-elsewhere", "node-network-unavailable", "node-excluded"),
         *("node-out-of-service", "node-not-ready", "node-cordoned", "no-endpoints", "no-local-endpoint"),
         *("not-in-table", "not-programmed", "no-interface", "no-carrier", "draining", "listening", "suspended"),
-        *("barred", "silent", "left"),
+        *("barred", "address-in-use", "silent", "left"),
     }
     assert Candidate(N1).why is Why.ELIGIBLE

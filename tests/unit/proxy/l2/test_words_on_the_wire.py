@@ -9,6 +9,7 @@ from endpointslice.types import NodeName
 from proxy.l2.actions import Announce, Note
 from proxy.l2.candidates import Table
 from proxy.l2.events import ArpKind, ArpSeen, LinkChanged, MoveAsked, TableChanged
+from proxy.l2.evidence import DEFEND_S
 from proxy.l2.types import member_id
 from tests.l2.lan import WIRE
 from tests.l2.simulation import Simulation, World
@@ -57,6 +58,28 @@ def test_an_address_that_a_foreign_host_has_is_not_taken_and_it_is_told() -> Non
     assert simulation.answering[key] == ()
     assert simulation.owner_of(simulation.keys[1]) != ""
     assert {noted.report.detail for noted in simulation.noted(Note.ADDRESS_CONFLICT)} == {"mac-printer"}
+
+
+def test_an_address_that_a_foreign_host_leaves_is_taken_within_seconds() -> None:
+    simulation = Simulation(World(seed=1))
+    key = simulation.keys[0]
+    for name in simulation.nodes:
+        simulation.boot(name)
+
+    def answer_probes() -> None:
+        for name in simulation.nodes:
+            simulation.tell(name, ArpSeen(WIRE, ArpKind.REPLY, key.vip, "mac-printer", broadcast=False))
+        if simulation.now < left_s:
+            simulation.after(0.05, answer_probes)
+
+    left_s = simulation.now + 30
+    answer_probes()
+    simulation.run(30 + DEFEND_S - 1)
+    assert simulation.answering[key] == ()
+
+    simulation.run(3)
+
+    assert len(simulation.answering[key]) == 1
 
 
 def test_an_owner_defends_against_a_foreign_host_at_most_once_in_ten_seconds() -> None:
