@@ -1,6 +1,5 @@
 """EFFECT: the client programs of one place, which stay and take orders; and its servers."""
 
-import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import NamedTuple, Self, TypeAlias
 from e2e.differential.places import CLIENTS, TARGET_PORTS
 from e2e.differential.targets import Target
 from e2e.world.cluster import World
-from e2e.world.processes import ProgramError, start_program, stop_programs, wait_ready
+from e2e.world.processes import give_order, read_answer, start_program, stop_programs, wait_ready
 
 _PROGRAMS = Path(__file__).parent
 
@@ -55,20 +54,9 @@ class Clients:
     def send(self, orders: Orders, patience: Patience) -> None:
         """Give every client its order; `receive` must follow."""
         for name, targets in orders.items():
-            pipe = self._running[name].stdin
-            assert pipe
             written = [[t.protocol, t.ip, t.port, t.candidates] for t in targets]
-            pipe.write(json.dumps({**patience._asdict(), "targets": written}) + "\n")
-            pipe.flush()
+            give_order(self._running[name], {**patience._asdict(), "targets": written})
 
     def receive(self, clients: Iterable[str]) -> dict[str, list[Fates]]:
         """The fates of each client's targets, in their order. ProgramError if a client ended."""
-        return {name: self._read(name) for name in clients}
-
-    def _read(self, name: str) -> list[Fates]:
-        pipe = self._running[name].stdout
-        assert pipe
-        line = pipe.readline()
-        if not line:
-            raise ProgramError(f"the client in {name} ended with {self._running[name].wait()}")
-        return [frozenset(fates) for fates in json.loads(line)]
+        return {name: read_answer(self._running[name], f"the client in {name}", list[Fates]) for name in clients}

@@ -8,7 +8,7 @@ from typing import Any
 
 from e2e.lan.measure import ASK_INTERVAL_S, STREAM_INTERVAL_S, Asked, Streamed
 from e2e.lan.members import TCP_PORT, UDP_PORT, VIPS, Member, cold_addresses
-from e2e.world.processes import ProgramError, start_program
+from e2e.world.processes import ProgramError, start_client
 
 PROGRAMS = Path(__file__).parent
 CONNECTIONS = 20
@@ -66,11 +66,7 @@ def read_broken(process: subprocess.Popen[str]) -> tuple[str, ...]:
 
 
 def _start(member: Member, program: str, order: Mapping[str, object]) -> subprocess.Popen[str]:
-    process = start_program(member.netns, str(PROGRAMS / program))
-    assert process.stdin
-    process.stdin.write(json.dumps(order) + "\n")
-    process.stdin.flush()
-    return process
+    return start_client(member.netns, str(PROGRAMS / program), order)
 
 
 def _read(process: subprocess.Popen[str]) -> Any:  # noqa: ANN401  # each program's own JSON

@@ -1,7 +1,5 @@
 """EFFECT: the load on the node that moves, and what became of it."""
 
-import json
-import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -9,7 +7,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from e2e.world.clients import Hosts, Outcome, Record, Target, Traffic
-from e2e.world.processes import ProgramError, start_program, stop_programs, wait_ready
+from e2e.world.processes import Clients, Errand
 
 _EVERY_S = 0.05  # five targets, each once: 100 attempts a second
 _SLOW_S = 0.5  # the kernel sends a SYN again after a second
@@ -51,23 +49,12 @@ class Load:
         self._world = world
         self._traffic = Traffic(world, new, every_s)
         self._new, self._lasting, self._every_s = new, lasting, every_s
-        self._running: dict[str, subprocess.Popen[str]] = {}
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as opening:
-            for host, targets in self._lasting.items():
-                process = self._running[host] = start_program(self._world.host(host).netns, "flows")
-                opening.callback(stop_programs, [process])
-                order = {
-                    "interval_s": self._every_s,
-                    "flows": [one._asdict() for one in targets for _ in range(one.tries)],
-                }
-                assert process.stdin
-                process.stdin.write(json.dumps(order) + "\n")
-                process.stdin.flush()
-            for host, process in self._running.items():
-                wait_ready(process, f"the lasting client in {host}")
+            errands = {host: Errand(self._world.host(host).netns, self._order(host)) for host in self._lasting}
+            self._flows = opening.enter_context(Clients("flows", "the lasting client", list[Flow], errands))
             opening.enter_context(self._traffic)
             self._open = opening.pop_all()
         return self
@@ -89,11 +76,11 @@ class Load:
 
     def end(self) -> tuple[dict[str, tuple[Record, ...]], dict[str, list[Flow]]]:
         """End the clients; by host each attempt that was made, and each lasting flow in the order asked for."""
-        records = self._traffic.stop()
-        for process in self._running.values():
-            assert process.stdin
-            process.stdin.close()
-        return records, {host: _read(host, process) for host, process in self._running.items()}
+        return self._traffic.stop(), self._flows.end()
+
+    def _order(self, host: str) -> dict[str, object]:
+        flows = [one._asdict() for one in self._lasting[host] for _ in range(one.tries)]
+        return {"interval_s": self._every_s, "flows": flows}
 
 
 def count(ended: Sequence[tuple[str, Record]], flows: Sequence[Flow]) -> Cost:
@@ -107,11 +94,3 @@ def count(ended: Sequence[tuple[str, Record]], flows: Sequence[Flow]) -> Cost:
         lost=sum(flow.lost for flow in flows),
         moved=sum(flow.moved for flow in flows),
     )
-
-
-def _read(host: str, process: subprocess.Popen[str]) -> list[Flow]:
-    assert process.stdout
-    line = process.stdout.readline()
-    if not line:
-        raise ProgramError(f"the lasting client in {host} ended with {process.wait()}")
-    return [Flow(*one) for one in json.loads(line)]

@@ -1,16 +1,16 @@
 """EFFECT: connections from namespaces of a world or of pods, counted (`probe`) or over time (`Traffic`)."""
 
-import json
 import statistics
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from e2e.world.hosts import Host
-from e2e.world.processes import ProgramError, start_program, stop_programs, wait_ready
+from e2e.world.processes import Clients, Errand, read_answer, start_client, stop_programs
 
 _LOOP_PORTS = 4096  # source ports that a stream of datagrams is given: 16 s of one every 4 ms
 
@@ -86,10 +86,11 @@ def probe(world: Hosts, orders: Mapping[str, Sequence[Target]]) -> dict[str, tup
     try:
         for host, targets in orders.items():
             exchanges = sum(target.tries for target in targets if target.protocol == "udp")
-            started[host] = _start(world, host, {}, targets, exchanges)
+            started[host] = start_client(world.host(host).netns, "probe", _order(world, host, targets, exchanges))
+        answers = {host: read_answer(one, f"the client in {host}", list[Record]) for host, one in started.items()}
         return {
             host: tuple(_tally(records, index) for index in range(len(orders[host])))
-            for host, records in ((host, _read(process, host)) for host, process in started.items())
+            for host, records in answers.items()
         }
     finally:
         stop_programs(started.values())
@@ -105,55 +106,31 @@ class Traffic:
         self._world = world
         self._orders = orders
         self._interval_s = interval_s
-        self._running: dict[str, subprocess.Popen[str]] = {}
+        self._open = ExitStack()
 
     def __enter__(self) -> Self:
-        try:
-            for host, targets in self._orders.items():
-                exchanges = _LOOP_PORTS if any(target.protocol == "udp" for target in targets) else 0
-                order = {"interval_s": self._interval_s}
-                self._running[host] = _start(self._world, host, order, targets, exchanges)
-            for host, process in self._running.items():
-                wait_ready(process, f"the client in {host}")
-        except BaseException:
-            stop_programs(self._running.values())
-            raise
+        errands = {host: Errand(self._world.host(host).netns, self._plan(host)) for host in self._orders}
+        self._clients = self._open.enter_context(Clients("probe", "the client", list[Record], errands))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        stop_programs(self._running.values())
+        self._open.close()
 
     def stop(self) -> dict[str, tuple[Record, ...]]:
         """End the streams; all attempts of each host, sorted by when they began."""
-        for process in self._running.values():
-            assert process.stdin
-            process.stdin.close()
-        return {host: tuple(sorted(_read(p, host), key=lambda r: r.began)) for host, p in self._running.items()}
+        return {host: tuple(sorted(seen, key=lambda r: r.began)) for host, seen in self._clients.end().items()}
+
+    def _plan(self, host: str) -> dict[str, object]:
+        targets = self._orders[host]
+        exchanges = _LOOP_PORTS if any(target.protocol == "udp" for target in targets) else 0
+        return {**_order(self._world, host, targets, exchanges), "interval_s": self._interval_s}
 
 
-def _start(
-    world: Hosts, host: str, order: Mapping[str, object], targets: Iterable[Target], exchanges: int
-) -> subprocess.Popen[str]:
-    """The client program, with its order given; `exchanges` source ports are the client's own."""
-    process = start_program(world.host(host).netns, "probe")
-    whole = {**order, "targets": [t._asdict() for t in targets], "first_port": world.reserve_ports(host, exchanges)}
-    assert process.stdin
-    process.stdin.write(json.dumps(whole) + "\n")
-    process.stdin.flush()
-    return process
-
-
-def _read(process: subprocess.Popen[str], host: str) -> list[Record]:
-    assert process.stdout
-    line = process.stdout.readline()
-    if not line:
-        raise ProgramError(f"the client in {host} ended with {process.wait()}")
-    return [
-        Record(target, began, took, Outcome(end), name, source)
-        for target, began, took, end, name, source in json.loads(line)
-    ]
+def _order(world: Hosts, host: str, targets: Iterable[Target], exchanges: int) -> dict[str, object]:
+    """What the client is told; so many source ports are its own."""
+    return {"targets": [one._asdict() for one in targets], "first_port": world.reserve_ports(host, exchanges)}
 
 
 def _tally(records: Iterable[Record], index: int) -> Tally:

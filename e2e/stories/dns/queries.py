@@ -1,14 +1,13 @@
 """EFFECT: look-ups from pods of a cluster, steadily, from `start` to `stop`."""
 
-import json
-import subprocess
 from collections.abc import Mapping
+from contextlib import ExitStack
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from e2e.world.clients import Hosts
 from e2e.world.lookups import Question
-from e2e.world.processes import ProgramError, start_program, stop_programs, wait_ready
+from e2e.world.processes import Clients, Errand
 
 
 class Way(NamedTuple):
@@ -46,39 +45,22 @@ class Resolvers:
     def __init__(self, hosts: Hosts, clients: Mapping[str, Ask]) -> None:
         self._hosts = hosts
         self._clients = clients
-        self._running: dict[str, subprocess.Popen[str]] = {}
+        self._open = ExitStack()
 
     def __enter__(self) -> Self:
-        try:
-            for name, ask in self._clients.items():
-                self._running[name] = process = start_program(self._hosts.host(name).netns, "lookups")
-                order = {**ask._asdict(), "targets": [way._asdict() for way in ask.ways]}
-                assert process.stdin
-                process.stdin.write(json.dumps(order) + "\n")
-                process.stdin.flush()
-            for name, process in self._running.items():
-                wait_ready(process, f"the resolver in {name}")
-        except BaseException:
-            stop_programs(self._running.values())
-            raise
+        errands = {name: Errand(self._hosts.host(name).netns, _order(ask)) for name, ask in self._clients.items()}
+        self._resolvers = self._open.enter_context(Clients("lookups", "the resolver", tuple[LookUp, ...], errands))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        stop_programs(self._running.values())
+        self._open.close()
 
     def stop(self) -> dict[str, tuple[LookUp, ...]]:
         """End the streams, once what is on its way has ended; all look-ups of each client. ProgramError."""
-        for process in self._running.values():
-            assert process.stdin
-            process.stdin.close()
-        return {name: _read(process, name) for name, process in self._running.items()}
+        return self._resolvers.end()
 
 
-def _read(process: subprocess.Popen[str], name: str) -> tuple[LookUp, ...]:
-    assert process.stdout
-    line = process.stdout.readline()
-    if not line:
-        raise ProgramError(f"the resolver in {name} ended with {process.wait()}")
-    return tuple(LookUp(*record) for record in json.loads(line))
+def _order(ask: Ask) -> dict[str, object]:
+    return {**ask._asdict(), "targets": [way._asdict() for way in ask.ways]}
