@@ -1,7 +1,7 @@
 """EFFECT: one announcer: events into the machine, its actions out. Called by one thread only."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import structlog
@@ -9,15 +9,15 @@ import structlog
 from endpointslice.types import IP, NodeName
 from proxy.announcer import metrics
 from proxy.announcer.arp import Arp, parse_arp, read_arp
-from proxy.announcer.datagram import Refusal, parse_datagram
 from proxy.announcer.echo import Echo as EchoPacket
 from proxy.announcer.echo import parse_reply
 from proxy.announcer.ethernet import Drop, EtherType, Frame, format_mac, parse_frame
 from proxy.announcer.feed_client import Gone, News
 from proxy.announcer.groups import Groups
+from proxy.announcer.letters import Letter, Told, order_letters
 from proxy.announcer.ndp import Neighbour, parse_ndp, read_ndp
 from proxy.announcer.netlink import Links
-from proxy.announcer.outside import Letter, Outside
+from proxy.announcer.outside import Outside
 from proxy.announcer.packets import Captured, PacketSocket
 from proxy.announcer.served import Served, make_table, used_wires
 from proxy.announcer.sightings import Sighting
@@ -93,10 +93,10 @@ class Announcer:
         self._used = frozenset(state.wires)
         self._wire_of = {key.vip: key.wire for key in state.table.vips}
 
-    def step(self, event: Event) -> None:
-        """One step of the machine, and all that it wants done."""
+    def step(self, event: Event, *, more: bool = False) -> None:
+        """One step of the machine, and all that it wants done; `more`: sockets may hold what is older than now."""
         now = self._clock()
-        self.state, actions = step(self.state, now, event)
+        self.state, actions = step(self.state, now, event, more=more)
         for action in actions:
             self._do(action, now)
 
@@ -213,21 +213,23 @@ class Announcer:
         if self._served and new:
             self._update_table(max(0.0, self._clock() - self.state.fresh_s))
 
-    # What comes in.
+    def take_letters(self, letters: Iterable[Letter]) -> None:
+        """Datagrams."""
+        told, refused = order_letters(letters, self._parts.speech.keys)
+        for reason, count in refused.items():
+            metrics.REFUSED.labels(reason.value).inc(count)
+        for one in told:
+            self._hear(one)
 
-    def take_letter(self, letter: Letter) -> None:
-        """A datagram."""
-        found = parse_datagram(letter.arrived.data, letter.channel, self._parts.speech.keys)
-        if isinstance(found, Refusal):
-            metrics.REFUSED.labels(found.value).inc()
-            return
-        sender = found.header.sender
-        self._reply_to = letter.channel, sender, letter.arrived.sender
-        self.step(Received(letter.channel, found))
+    def _hear(self, told: Told) -> None:
+        (channel, address, _data), message = told
+        sender = message.header.sender
+        self._reply_to = channel, sender, address
+        self.step(Received(channel, message), more=True)
         self._reply_to = None
         member = self.state.members.get(sender)
-        if member is not None and member.seqs.get(letter.channel) == found.header.seq:
-            self._parts.book.note(letter.channel, sender, letter.arrived.sender)
+        if member is not None and member.seqs.get(channel) == message.header.seq:
+            self._parts.book.note(channel, sender, address)
 
     def take_frame(self, sock: PacketSocket, captured: Captured) -> None:
         """A frame of a wire."""
@@ -257,7 +259,8 @@ class Announcer:
             if wire is None or link is None or link.interface != sock.interface:
                 continue
             self._question = question
-            self.step(ArpSeen(wire, sighting.kind, sighting.ip, format_mac(sighting.mac), sighting.broadcast, age_s))
+            seen = ArpSeen(wire, sighting.kind, sighting.ip, format_mac(sighting.mac), sighting.broadcast, age_s)
+            self.step(seen, more=True)
             self._question = None
 
     def _note_gateway(self, sock: PacketSocket, sighting: Sighting) -> None:
@@ -275,9 +278,9 @@ class Announcer:
             if link.interface != sock.interface or link.gateway != echo.source:
                 continue
             if echo.destination == link.own:
-                self.step(EchoReply(link.wire))
+                self.step(EchoReply(link.wire), more=True)
             elif self._wire_of.get(echo.destination) == link.wire:
-                self.step(EchoReply(link.wire, echo.destination))
+                self.step(EchoReply(link.wire, echo.destination), more=True)
 
     def _note_active(self, interface: str) -> None:
         """Said at most once in a quarter of an interval."""
@@ -287,7 +290,7 @@ class Announcer:
         self._active_s[interface] = now
         for link in self._parts.outside.links.values():
             if link.interface == interface:
-                self.step(WireActive(link.wire))
+                self.step(WireActive(link.wire), more=True)
 
     def note_counted(self, packets: dict[str, int], before: dict[str, int]) -> None:
         """Interfaces whose counter of received packets has risen are no dead wires."""

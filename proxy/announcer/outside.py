@@ -2,7 +2,6 @@
 
 import selectors
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 import structlog
 
@@ -16,20 +15,16 @@ from proxy.announcer.beat_sockets import (
     open_node_socket,
     open_wire_socket,
 )
+from proxy.announcer.letters import Letter
 from proxy.announcer.packets import PacketSocket
 from proxy.announcer.wires import WireLink, wire_of
 from proxy.l2.types import NODE_NETWORK, Channel
 
 log = structlog.get_logger()
 
+_MOST_LETTERS = 1000  # of one port in a row: a flood stops nobody from acting
+
 Place = tuple[str, int]  # an interface by name and index: a new one may have an old one's name
-
-
-class Letter(NamedTuple):
-    """A datagram and the channel on which it came."""
-
-    channel: Channel
-    arrived: Arrived
 
 
 class Outside:
@@ -102,12 +97,9 @@ class Outside:
 
     # In.
 
-    def beats(self) -> Iterator[Letter]:
-        """Every heartbeat that has come in."""
+    def letters(self) -> Iterator[Letter]:
+        """Heartbeats, then all other messages that have come in; of a flood the first ones."""
         yield from self._read(self._beats, self._node_beats)
-
-    def urgent(self) -> Iterator[Letter]:
-        """Every other message that has come in."""
         yield from self._read(self._urgent, self._node_urgent)
 
     def frames(self) -> Iterator[PacketSocket]:
@@ -116,24 +108,22 @@ class Outside:
 
     def flush(self) -> None:
         """Throw away all that has come in."""
-        for letters in (self.beats(), self.urgent()):
-            for _letter in letters:
-                pass
-        for sock in self.frames():
-            while sock.receive() is not None:
-                pass
+        for ports in (self._beats, self._urgent, self._node_beats, self._node_urgent, self._packets):
+            for sock in ports.values():
+                while sock.receive() is not None:
+                    pass
 
     def _read(
         self, wires: Mapping[tuple[Place, bool], MessageSocket], nodes: Mapping[bool, MessageSocket]
     ) -> Iterator[Letter]:
         for (place, is_v6), sock in tuple(wires.items()):
-            while (arrived := sock.receive()) is not None:
+            for arrived in _receive(sock):
                 channel = self._channel(place, arrived.sender, is_v6=is_v6)
                 if channel is not None:
-                    yield Letter(channel, arrived)
+                    yield Letter(channel, arrived.sender, arrived.data)
         for sock in nodes.values():
-            while (arrived := sock.receive()) is not None:
-                yield Letter(NODE_NETWORK, arrived)
+            for arrived in _receive(sock):
+                yield Letter(NODE_NETWORK, arrived.sender, arrived.data)
 
     def _channel(self, place: Place, sender: IP, *, is_v6: bool) -> Channel | None:
         """Which of the interface's wires the sender is on."""
@@ -161,3 +151,11 @@ class Outside:
 
 def _place(link: WireLink) -> Place:
     return link.interface, link.number
+
+
+def _receive(sock: MessageSocket) -> Iterator[Arrived]:
+    for _ in range(_MOST_LETTERS):
+        arrived = sock.receive()
+        if arrived is None:
+            return
+        yield arrived

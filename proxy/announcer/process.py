@@ -135,7 +135,7 @@ class Process:
         now = time.monotonic()
         metrics.LATE_SECONDS.observe(max(0.0, now - due_s))
         if now - announcer.state.last_step_s > _LATE_INTERVALS * announcer.state.settings.timing.interval_s:
-            announcer.step(Tick())
+            announcer.step(Tick(), more=True)  # who stood still flushes the sockets first
         if ready or now >= due_s:
             self._read()
         if any(key.fileobj == self._bell for key, _events in ready):
@@ -144,10 +144,7 @@ class Process:
             self._tick()
 
     def _read(self) -> None:
-        """Heartbeats before other messages: numbers rise, and what is read late counts as old."""
-        for letters in (self._outside.beats(), self._outside.urgent()):
-            for letter in letters:
-                self._announcer.take_letter(letter)
+        self._announcer.take_letters(self._outside.letters())
         self._announcer.note_members()
         for sock in self._outside.frames():
             for _ in range(_MOST_FRAMES):

@@ -49,13 +49,18 @@ class Step(NamedTuple):
     actions: tuple[Action, ...]
 
 
-def step(state: State, now: float, event: Event) -> Step:
-    """`now` is monotonic; a clock that goes back stands still instead. Never raises, whatever the event holds."""
+def step(state: State, now: float, event: Event, *, more: bool = False) -> Step:
+    """`now` is monotonic; a clock that goes back stands still instead. Never raises, whatever the event holds.
+
+    `more`: other events wait to be told. Nothing that time alone brings is done before them: who woke late would take
+    an address though the claim of another lies in its socket.
+    """
     draft = Draft(state, max(now, state.last_step_s))
     handler = _HANDLERS.get(type(event))
     if (guard(draft) or isinstance(event, _OWN)) and handler is not None and not state.stopped:
         handler(draft, event)
-    if (draft.now >= draft.wake_s or isinstance(event, Tick)) and not draft.state.stopped:
+    due = not more and (draft.now >= draft.wake_s or isinstance(event, Tick))
+    if due and not draft.state.stopped:
         _pass_time(draft)
         draft.wake_s = max(draft.wake_s, draft.now + SHORTEST_S)
     elif draft.state.stopped:

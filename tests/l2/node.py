@@ -57,12 +57,12 @@ class Node:
         actions += self.step(now, TableChanged(self.table))
         return actions
 
-    def step(self, now: float, event: Event) -> tuple[Action, ...]:
+    def step(self, now: float, event: Event, *, more: bool = False) -> tuple[Action, ...]:
         """One step of the machine, checked."""
         if self.state is None:
             return ()
         before = self.state
-        self.state, actions = step(before, now - self.lag_s, event)
+        self.state, actions = step(before, now - self.lag_s, event, more=more)
         check_step(self.name, before, event, self.state, actions)
         if self.trace is not None:
             self.trace.append((now - self.lag_s, event, actions))

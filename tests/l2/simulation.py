@@ -11,6 +11,7 @@ from proxy.l2.actions import Action, Announce, Echo, FlushSockets, Look, Note, P
 from proxy.l2.candidates import Candidate, Table, Vip
 from proxy.l2.events import ArpKind, ArpSeen, EchoReply, Event, Received, TableFresh, Tick
 from proxy.l2.evidence import NoAnswer, choose_answer
+from proxy.l2.guard import LATE_INTERVALS
 from proxy.l2.state import hand_over, remember
 from proxy.l2.types import DEFAULT, NOBODY, Key, MemberId, Settings, Timing
 from tests.l2.lan import GATEWAY, WIRE, Frames, Lan
@@ -20,6 +21,11 @@ from tests.l2.watch import Watch
 SAMPLE_S = 0.02
 ASK_S = 0.2
 FRESHEN_S = 2.0
+
+
+def _number(event: Event) -> int:
+    """What has come in is read in the order in which it was sent."""
+    return event.message.header.seq if isinstance(event, Received) else 0
 
 
 class World(NamedTuple):
@@ -140,12 +146,14 @@ class Simulation(Watch):
         node.paused = False
         node.lag_s += lag_s
         unread, node.inbox = node.inbox, []
-        actions = node.step(self.now, Tick())
-        self._act(node, actions)
-        if lag_s or any(isinstance(action, FlushSockets) for action in actions):
-            unread = []
-        for event in unread:
-            self.deliver(node, event)
+        if self.now - node.lag_s - node.state.last_step_s > LATE_INTERVALS * self.world.timing.interval_s:
+            actions = node.step(self.now, Tick(), more=True)
+            self._act(node, actions)
+            if any(isinstance(action, FlushSockets) for action in actions):
+                unread = []
+        for event in sorted(unread, key=_number) if not lag_s else []:
+            self._act(node, node.step(self.now, event, more=True))
+        self._act(node, node.step(self.now, Tick()))
         self._arm(node)
 
     def deliver(self, node: Node, event: Event) -> None:

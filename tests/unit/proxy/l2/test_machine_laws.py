@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from endpointslice.types import IP, NodeName
+from proxy.l2.actions import Note, Report
 from proxy.l2.candidates import Candidate, Table, Vip, Why
 from proxy.l2.election import Heirs
 from proxy.l2.events import (
@@ -140,6 +141,20 @@ def test_a_step_leaves_the_state_before_whole_and_gives_the_same_again(steps: li
         first, second = step(state, now, event), step(state, now, event)
         assert first == second
         state = first.state
+
+
+@given(STEPS)
+def test_who_still_has_something_to_read_takes_nothing(steps: list[tuple[float, Event]]) -> None:
+    state, now = fresh(), 100.0
+    for passed_s, event in steps:
+        now += passed_s
+        owned = state.mine
+        state, actions = step(state, now, event, more=True)
+        if not isinstance(event, Received):
+            assert not [
+                one for one in actions if isinstance(one, Report) and one.note in {Note.TAKEN, Note.LAST_RESORT}
+            ]
+            assert state.mine <= owned
 
 
 def test_a_recording_played_again_gives_the_same_actions() -> None:
