@@ -12,6 +12,7 @@ from e2e.world.cluster import World
 from e2e.world.processes import give_order, read_answer, start_program, stop_programs, wait_ready
 
 _PROGRAMS = Path(__file__).parent
+_COUNTS = list[dict[str, int]]  # of a client's answer: how often each target met which fate
 
 Fates: TypeAlias = frozenset[str]  # "ADDRESS PORT SOURCE" of an answer, or refused, timed-out, unreachable, broken
 Orders: TypeAlias = Mapping[str, Sequence[Target]]  # by client
@@ -59,4 +60,5 @@ class Clients:
 
     def receive(self, clients: Iterable[str]) -> dict[str, list[Fates]]:
         """The fates of each client's targets, in their order. ProgramError if a client ended."""
-        return {name: read_answer(self._running[name], f"the client in {name}", list[Fates]) for name in clients}
+        answers = {name: read_answer(self._running[name], f"the client in {name}", _COUNTS) for name in clients}
+        return {name: [frozenset(counts) for counts in of_client] for name, of_client in answers.items()}
