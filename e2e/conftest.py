@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from e2e.addresses import METRICS_PORT, ControllerProcess, Shop, install
 from e2e.binaries.build import BuildError, build
 from e2e.cluster.cluster import Cluster
 from e2e.cluster.space import Space
@@ -16,6 +17,7 @@ from e2e.controlplane.api import Api
 from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.objects import add_namespace
 from e2e.controlplane.settings import Settings
+from e2e.controlplane.waiting import wait_for
 from e2e.kind.cluster import Cluster as KindCluster
 from e2e.kind.config import Proxy
 from e2e.kind.daemon import folder, list_leftovers
@@ -111,6 +113,29 @@ def kind_cluster(
         others = list_running(console)
     assert _KIND_NAME not in [cluster.name for cluster in others]
     assert others or not made.docker.netns or list_leftovers() == []
+
+
+@pytest.fixture(scope="module")
+def address_controller(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControllerProcess]:
+    """`closeby controller` on the shared control plane, leading."""
+    kubeconfig = install(control_plane, tmp_path_factory.mktemp("controller"))
+    metrics = ("--metrics-bind-address", f"127.0.0.1:{METRICS_PORT}")
+    running = ControllerProcess("controller", kubeconfig, kubeconfig.parent, *metrics)
+    wait_for(running.leads, "the controller leads")
+    yield running
+    running.terminate()
+
+
+@pytest.fixture
+def shop(control_plane: ControlPlane, address_controller: ControllerProcess) -> Iterator[Shop]:
+    """A Kubernetes namespace with pools of the story's own; the controller had nothing to complain of in the end."""
+    made = Shop(control_plane.api, f"lb-{next(_STORIES)}")
+    yield made
+    made.close()
+    assert "Traceback" not in address_controller.log()
+    assert not address_controller.events("write_failed")
 
 
 @pytest.fixture(scope="module")
