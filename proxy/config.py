@@ -42,6 +42,7 @@ class Config(msgspec.Struct, frozen=True):
     sync_period_s: float = 30.0
     control_socket: Path = Path("/run/closeby/closeby.sock")
     announcer_socket: Path | None = None  # None: no announcer is told what is served
+    pool_namespace: str = "metallb-system"  # where pools and advertisements are
     verbosity: int = 0
     log_format: str = "auto"
     conntrack: ConntrackSettings = ConntrackSettings()

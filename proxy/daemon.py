@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import structlog
 from prometheus_client import REGISTRY, disable_created_metrics
@@ -41,6 +42,9 @@ from proxy.sync import Loop
 from proxy.sysctls import apply_conntrack_settings
 from proxy.version import VERSION
 
+if TYPE_CHECKING:
+    from proxy.announcer.surroundings import Surroundings
+
 log = structlog.get_logger()
 
 # How long a thread waits for another that computes. While a scrape or a look at UDP flows is under way, each hand-over
@@ -59,6 +63,7 @@ class Daemon:
         self._kernel = NftKernel(host_families())
         self._health_checks = HealthCheckServer(config.settings.node, lambda: self._loop.health().healthy, self._tell)
         self._cleaner = Cleaner(self._kernel.families)
+        self._surroundings: Surroundings | None = None
         self._feed = self._open_feed()
         self._ending = ""  # why the process ends without having been told to
         self._loop = Loop(
@@ -70,8 +75,16 @@ class Daemon:
         )
 
     def _open_feed(self) -> Feed | None:
-        path = self._config.announcer_socket
-        return Feed(path, self._config.settings.node, self._source.status) if path is not None else None
+        path, api = self._config.announcer_socket, self._started.api
+        if path is None:
+            return None
+        feed = Feed(path, self._config.settings.node, self._source.status, surveys=api is not None)
+        if api is not None:
+            from proxy.announcer.surroundings import Surroundings  # noqa: PLC0415  # for those that announce
+
+            namespace = self._config.pool_namespace
+            self._surroundings = Surroundings(api, namespace, feed.look_around, feed.note_connection)
+        return feed
 
     def _observers(self) -> tuple[Observer, ...]:
         observers: list[Observer] = [self._health_checks, self._cleaner]
@@ -110,6 +123,8 @@ class Daemon:
         sys.setswitchinterval(_SWITCH_S)
         self._started.waiting.hand_to(self._post)
         self._loop.run()
+        if self._surroundings is not None:
+            self._surroundings.stop()
         self._source.stop()
         self._config.control_socket.unlink(missing_ok=True)
         log.info("stopped", rules="left in place")  # the servers' threads end with the process
@@ -160,6 +175,8 @@ class Daemon:
                 raise ConfigError(f"--control-socket: {config.control_socket}: {error}") from error
             # A full disk: that the traffic is looked after matters more than that dumps are to be had.
             log.warning("control_socket_unusable", socket=str(config.control_socket), why=error.strerror)
+        if self._surroundings is not None:
+            self._surroundings.start()
         if self._feed is not None:
             try:
                 self._feed.start()

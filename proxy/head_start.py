@@ -7,13 +7,16 @@ of the kernel, the planner and the servers are imported; so this one imports not
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from endpointslice.snapshot import Changed, Listed
 from proxy.config import Config
 from proxy.control import hold_lock
 from proxy.notices import Tell, tell_nobody
 from proxy.sources import Post, Source
+
+if TYPE_CHECKING:
+    from proxy.sources.transport import ApiServer
 
 
 class Waiting:
@@ -48,23 +51,24 @@ class HeadStart(NamedTuple):
     source: Source
     tell: Tell
     waiting: Waiting
+    api: "ApiServer | None" = None  # None: the source is a folder
 
 
 def start_source(config: Config) -> HeadStart:
     """The started source that the configuration names; ConfigError if it can't be used, LockError if another runs."""
     lock = hold_lock(config.control_socket)
-    source, tell = _open_source(config)
+    source, tell, api = _open_source(config)
     waiting = Waiting()
     source.start(waiting.post)
-    return HeadStart(lock, source, tell, waiting)
+    return HeadStart(lock, source, tell, waiting, api)
 
 
-def _open_source(config: Config) -> tuple[Source, Tell]:
+def _open_source(config: Config) -> tuple[Source, Tell, "ApiServer | None"]:
     # Imported here: a folder of manifests needs no HTTP, an API server no YAML.
     if config.manifests is not None:
         from proxy.sources.manifests import ManifestSource  # noqa: PLC0415
 
-        return ManifestSource(config.manifests), tell_nobody
+        return ManifestSource(config.manifests), tell_nobody, None
     from proxy.sources.apiserver import ApiServerSource  # noqa: PLC0415
     from proxy.sources.credentials import NO_PROXY_YET, load_in_cluster, load_kubeconfig  # noqa: PLC0415
     from proxy.sources.recorder import EventRecorder  # noqa: PLC0415
@@ -77,4 +81,4 @@ def _open_source(config: Config) -> tuple[Source, Tell]:
         api = ApiServer(partial(load_kubeconfig, kubeconfig, master))
     recorder = EventRecorder(api, config.settings.node)
     recorder.start()
-    return ApiServerSource(api, config.settings.node), recorder.tell
+    return ApiServerSource(api, config.settings.node), recorder.tell, api

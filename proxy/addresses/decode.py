@@ -17,6 +17,7 @@ from proxy.addresses.types import (
     Kind,
     Namespace,
     Node,
+    NodeState,
     PoolStatus,
     Problem,
     Service,
@@ -40,7 +41,8 @@ class AdvertisementObject(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-Object = Service | Namespace | Node | PoolObject | AdvertisementObject
+Object = Service | Namespace | Node | NodeState | PoolObject | AdvertisementObject
+Readers = Mapping[Kind, Callable[[bytes, str], Object]]
 
 
 class Change(NamedTuple):
@@ -67,7 +69,7 @@ _EVENTS = msgspec.json.Decoder(Event)
 _STATUSES = msgspec.json.Decoder(Status)
 
 
-def decode_page(kind: Kind, body: bytes) -> ListedChanges:
+def decode_page(kind: Kind, body: bytes, readers: Readers | None = None) -> ListedChanges:
     """One page of a list. Raises DecodeError if it isn't one."""
     try:
         listed = _PAGES.decode(body)
@@ -75,11 +77,11 @@ def decode_page(kind: Kind, body: bytes) -> ListedChanges:
         raise DecodeError(str(error)) from error
     if listed.kind and listed.kind != f"{kind}List":
         raise DecodeError(f"a {listed.kind}, not a {kind}List")
-    changes = tuple(decode_object(kind, bytes(raw)) for raw in listed.items or ())
+    changes = tuple(decode_object(kind, bytes(raw), readers) for raw in listed.items or ())
     return ListedChanges(changes, listed.metadata.resource_version or "")
 
 
-def decode_line(kind: Kind, line: bytes) -> tuple[WatchLine, Change | None] | None:
+def decode_line(kind: Kind, line: bytes, readers: Readers | None = None) -> tuple[WatchLine, Change | None] | None:
     """One event of a watch; None if the line isn't a complete one."""
     try:
         event = _EVENTS.decode(line)
@@ -93,12 +95,12 @@ def decode_line(kind: Kind, line: bytes) -> tuple[WatchLine, Change | None] | No
     if event.type == "DELETED":
         return told, Change(kind, _full_name(kind, metadata), None, metadata.uid or "", told.resource_version)
     if event.type in {"ADDED", "MODIFIED"}:
-        return told, decode_object(kind, bytes(event.object))
+        return told, decode_object(kind, bytes(event.object), readers)
     return told, None
 
 
-def decode_object(kind: Kind, body: bytes) -> Change:
-    """One object, as a GET or a PATCH returns it."""
+def decode_object(kind: Kind, body: bytes, readers: Readers | None = None) -> Change:
+    """One object, as a GET or a PATCH returns it; `readers`: in place of the controller's own."""
     try:
         metadata = _NAMED.decode(body).metadata
     except UNREADABLE as error:
@@ -106,7 +108,7 @@ def decode_object(kind: Kind, body: bytes) -> Change:
     name = _full_name(kind, metadata)
     problem, found = "", None
     try:
-        found = _READERS[kind](body, name)
+        found = (readers or READERS)[kind](body, name)
     except UNREADABLE as error:
         problem = str(error)
         if kind is Kind.POOL:  # it is there, and somebody should be told
@@ -140,12 +142,14 @@ def _full_name(kind: Kind, metadata: wire.Metadata) -> str:
     return f"{metadata.namespace or 'default'}/{metadata.name}" if kind is Kind.SERVICE else metadata.name
 
 
-def read_lines(kind: Kind, lines: Iterator[bytes]) -> tuple[list[Change], str, tuple[int, str] | None]:
+def read_lines(
+    kind: Kind, lines: Iterator[bytes], readers: Readers | None = None
+) -> tuple[list[Change], str, tuple[int, str] | None]:
     """The changes up to the first line that ends the stream, the version to resume from, and why it ended."""
     changes: list[Change] = []
     version = ""
     for line in lines:
-        read = decode_line(kind, line)
+        read = decode_line(kind, line, readers)
         if read is None:
             return changes, version, (0, "a line that is no event")
         told, change = read
@@ -163,7 +167,7 @@ _NODES = msgspec.json.Decoder(wire.Node)
 _POOLS = msgspec.json.Decoder(wire.Pool)
 _ADVERTISEMENTS = msgspec.json.Decoder(wire.Advertisement)
 
-_READERS: Mapping[Kind, Callable[[bytes, str], Object]] = {
+READERS: Readers = {
     Kind.SERVICE: lambda body, name: convert_service(_SERVICES.decode(body), name),
     Kind.NAMESPACE: lambda body, name: convert_namespace(_NAMESPACES.decode(body), name),
     Kind.NODE: lambda body, name: convert_node(_NODES.decode(body), name),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import structlog
 
-from proxy.addresses.decode import Change, decode_page, read_lines
+from proxy.addresses.decode import Change, Readers, decode_page, read_lines
 from proxy.addresses.messages import Heard
 from proxy.addresses.types import Kind
 from proxy.sources.sink import Taken
@@ -16,7 +16,7 @@ from proxy.sources.watch import PATIENT, KindWatch, Resource, Reunion
 
 log = structlog.get_logger()
 
-_GROUP = "/apis/metallb.io/v1beta1"
+GROUP = "/apis/metallb.io/v1beta1"
 Post = Callable[[Heard], None]
 
 
@@ -29,11 +29,11 @@ def list_resources(namespace: str) -> tuple[Resource, ...]:
     return (
         Resource(Kind.SERVICE, "/api/v1/services"),
         Resource(Kind.NAMESPACE, "/api/v1/namespaces"),
-        Resource(Kind.POOL, f"{_GROUP}/namespaces/{namespace}/ipaddresspools"),
+        Resource(Kind.POOL, f"{GROUP}/namespaces/{namespace}/ipaddresspools"),
         Resource(Kind.NODE, "/api/v1/nodes", permission="list and watch on nodes"),
         Resource(
             Kind.ADVERTISEMENT,
-            f"{_GROUP}/namespaces/{namespace}/l2advertisements",
+            f"{GROUP}/namespaces/{namespace}/l2advertisements",
             permission="list and watch on l2advertisements in metallb.io",
         ),
     )
@@ -42,8 +42,9 @@ def list_resources(namespace: str) -> tuple[Resource, ...]:
 class ChangeSink:
     """The Sink of one kind."""
 
-    def __init__(self, kind: Kind, term: int, post: Post) -> None:
+    def __init__(self, kind: Kind, term: int, post: Post, readers: Readers | None = None) -> None:
         self._kind = kind
+        self._readers = readers
         self._term = term
         self._post = post
 
@@ -52,7 +53,7 @@ class ChangeSink:
         changes: list[Change] = []
         version = ""
         for body in pages:
-            page = decode_page(self._kind, body)
+            page = decode_page(self._kind, body, self._readers)
             changes += page.changes
             version = page.resource_version
         self._tell(tuple(changes), listed=True)
@@ -64,7 +65,7 @@ class ChangeSink:
 
     def take_lines(self, lines: Sequence[bytes]) -> Taken:
         """As Sink."""
-        changes, version, failure = read_lines(self._kind, iter(lines))
+        changes, version, failure = read_lines(self._kind, iter(lines), self._readers)
         if changes:
             self._tell(tuple(changes), listed=False)
         return Taken(version, failure=failure)

@@ -101,6 +101,21 @@ class Node(msgspec.Struct, frozen=True):
     addresses: frozenset[IP] = frozenset()
 
 
+class NodeState(msgspec.Struct, frozen=True):
+    """What a Node says that decides whether load-balancer addresses may be announced from it."""
+
+    name: NodeName
+    labels: Labels = frozenset()
+    ready: bool = True  # condition Ready; no conditions at all: True
+    network_available: bool = True
+    out_of_service: bool = False
+    cordoned: bool = False
+    leaving: bool = False  # being deleted, or the cluster autoscaler says so
+    drained: bool = False  # by annotation
+    shutting_down: bool = False
+    problems: tuple["Problem", ...] = ()
+
+
 class DualStack(StrEnum):
     """spec.ipFamilyPolicy."""
 

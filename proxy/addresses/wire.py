@@ -16,6 +16,7 @@ class Metadata(Wire, frozen=True):
     uid: str | None = None
     resource_version: str | None = None
     creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
@@ -168,7 +169,7 @@ class NodeAddress(Wire, frozen=True):
 
 
 class NodeStatus(Wire, frozen=True):
-    """core/v1 NodeStatus."""
+    """core/v1 NodeStatus, as far as the controller reads it."""
 
     addresses: list[NodeAddress] | None = None
 
@@ -177,3 +178,29 @@ class Node(WireObject, frozen=True):
     """core/v1 Node."""
 
     status: NodeStatus | None = None
+
+
+class Taint(Wire, frozen=True):
+    """core/v1 Taint."""
+
+    key: str = ""
+
+
+class NodeSpec(Wire, frozen=True):
+    """core/v1 NodeSpec."""
+
+    unschedulable: bool | None = None
+    taints: list[Taint] | None = None
+
+
+class NodeConditions(Wire, frozen=True):
+    """core/v1 NodeStatus, as far as it says how the node is."""
+
+    conditions: list[Condition] | None = None
+
+
+class NodeState(WireObject, frozen=True):
+    """core/v1 Node, as far as announcing from it depends on it."""
+
+    spec: NodeSpec | None = None
+    status: NodeConditions | None = None

@@ -1,10 +1,11 @@
 """EFFECT: one announcer: events into the machine, its actions out. Called by one thread only."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import structlog
+from msgspec.structs import replace
 
 from endpointslice.types import IP, NodeName
 from proxy.announcer import metrics
@@ -17,11 +18,14 @@ from proxy.announcer.groups import Groups
 from proxy.announcer.letters import Letter, Told, order_letters
 from proxy.announcer.ndp import Neighbour, parse_ndp, read_ndp
 from proxy.announcer.netlink import Links
+from proxy.announcer.notes import show_report
+from proxy.announcer.orders import read_orders
 from proxy.announcer.outside import Outside
 from proxy.announcer.packets import Captured, PacketSocket
-from proxy.announcer.served import Served, make_table, used_wires
+from proxy.announcer.served import Told, locate, make_table, named_interfaces, used_wires
 from proxy.announcer.sightings import Sighting
 from proxy.announcer.speech import AddressBook, Known, Question, Speech
+from proxy.announcer.status import Status, describe
 from proxy.announcer.wires import WireLink, find_wires
 from proxy.l2.actions import (
     Action,
@@ -29,7 +33,6 @@ from proxy.l2.actions import (
     Echo,
     FlushSockets,
     Look,
-    Note,
     Owned,
     Probe,
     Reply,
@@ -37,7 +40,7 @@ from proxy.l2.actions import (
     Send,
     Withdraw,
 )
-from proxy.l2.candidates import Options, Table
+from proxy.l2.candidates import Options
 from proxy.l2.events import (
     ArpKind,
     ArpSeen,
@@ -55,8 +58,6 @@ from proxy.l2.state import State
 from proxy.l2.types import Channel, MemberId
 
 log = structlog.get_logger()
-
-QUIET_NOTES = frozenset({Note.LISTENING, Note.MEMBER_SILENT})
 
 
 class Parts(NamedTuple):
@@ -78,9 +79,10 @@ class Announcer:
         self._parts = parts
         self._clock = clock
         self._groups = Groups()
-        self._found: dict[Channel, WireLink] = {}  # all wires that there are
+        self._links = Links((), ())
+        self._found: Mapping[Channel, WireLink] = {}  # all wires that there are
         self._used: frozenset[Channel] = frozenset()  # those that ever had an address
-        self._served: tuple[Served, ...] = ()
+        self._told = Told({})
         self._members: frozenset[NodeName] = frozenset()
         self._wire_of: dict[IP, Channel] = {}
         self._question: Question | None = None  # the frame that is being looked at
@@ -119,7 +121,7 @@ class Announcer:
             case FlushSockets():
                 self._parts.outside.flush()
             case Report():
-                self._report(action, now)
+                show_report(self.state, action, now)
             case _:  # SetTimer: the loop reads wake_s of the state
                 pass
 
@@ -142,27 +144,11 @@ class Announcer:
             except OSError as error:
                 log.warning("group_not_joined", vip=vip, interface=link.interface, why=error.strerror)
 
-    def _report(self, report: Report, now: float) -> None:
-        note = report.note
-        metrics.NOTES.labels(note.value).inc()
-        if note is Note.ADDRESS_CONFLICT:
-            metrics.CONFLICTS.inc()
-        owner = self.state.members.get(report.member)
-        if note in {Note.TAKEN, Note.LAST_RESORT} and owner is not None and report.key is not None:
-            metrics.UNOWNED_SECONDS.observe(max(0.0, now - owner.path(report.key.wire).sign_s))
-        told = {"vip": report.key.vip, "wire": report.key.wire} if report.key is not None else {}
-        if owner is not None and owner.node:
-            told["member"] = owner.node
-        if report.detail:
-            told["detail"] = report.detail
-        write = log.debug if note in QUIET_NOTES else log.info
-        write(note.value.replace("-", "_"), **told)
-
     # What this node's own parts say.
 
     def take_links(self, links: Links) -> None:
         """The kernel's interfaces changed."""
-        self._found = dict(find_wires(links.interfaces, links.gateways, self._parts.gateways))
+        self._links = links
         self._update_wires()
 
     def take_news(self, news: News | Gone) -> None:
@@ -172,23 +158,26 @@ class Announcer:
             self.step(ProxyGone())
             return
         metrics.TABLE_AGE.set(news.age_s)
-        if news.served is None:
+        if news.told is None:
             self.step(TableFresh(news.age_s))
-            return
-        self._served = news.served
-        self._update_wires()
-        self._update_table(news.age_s)
+        else:
+            self._told = news.told
+            self._update_wires()
+            self._update_table(news.age_s)
+        for event in read_orders(self.state, self._told.around):
+            self.step(event)
 
     def _update_wires(self) -> None:
         """Sockets first, then the machine: it speaks at once."""
-        self._used |= used_wires(self._served, self._found)
+        named = named_interfaces(self._told.around, self.state.settings.node)
+        self._found = find_wires(self._links.interfaces, self._links.gateways, self._parts.gateways, named)
+        self._used |= used_wires(self._told.served, self._found)
         before = self._parts.outside.links
         after = {wire: self._found[wire] for wire in self._used if wire in self._found}
         if before == after:
             return
-        for link in before.values():
-            if link.number not in {other.number for other in after.values()}:
-                self._groups.forget(link.number)
+        for number in {link.number for link in before.values()} - {link.number for link in after.values()}:
+            self._groups.forget(number)
         self._parts.outside.update(after)
         for vip, wire in self.state.mine:
             if wire in after and before.get(wire) != after[wire]:
@@ -201,17 +190,26 @@ class Announcer:
 
     def _update_table(self, age_s: float) -> None:
         self._members = frozenset(member.node for member in self.state.members.values() if member.node)
-        table = make_table(self._served, self._used, self._members, self._parts.options)
+        here = locate(self.state.settings.node, self._found, self._used)
+        table = make_table(self._told, here._replace(members=self._members, options=self._parts.options))
         old = self.state.table.vips
         vips = {key: old[key] if old.get(key) == vip else vip for key, vip in table.vips.items()}
         self._wire_of = {key.vip: key.wire for key in vips}
-        self.step(TableChanged(Table(vips), age_s))
+        self.step(TableChanged(replace(table, vips=vips), age_s))
 
     def note_members(self) -> None:
         """Members that came are candidates from now on."""
         new = any(member.node and member.node not in self._members for member in self.state.members.values())
-        if self._served and new:
+        if self._told.served and new:
             self._update_table(max(0.0, self._clock() - self.state.fresh_s))
+
+    def describe(self, without: NodeName) -> Status:
+        """For people; `without`: as if that node were lost."""
+        unplaced = tuple(sorted(self._told.served.keys() - self._wire_of.keys()))
+        problems = self._told.around.problems
+        return replace(describe(self.state, self._clock(), without), no_interface=unplaced, problems=problems)
+
+    # What comes in.
 
     def take_letters(self, letters: Iterable[Letter]) -> None:
         """Datagrams."""

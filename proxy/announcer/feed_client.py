@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import structlog
 
-from endpointslice.types import IP
 from proxy.announcer.feed_frames import (
     LENGTH_BYTES,
     SILENT_S,
@@ -19,7 +18,7 @@ from proxy.announcer.feed_frames import (
     parse_content,
     parse_length,
 )
-from proxy.announcer.served import Served
+from proxy.announcer.served import Told
 
 log = structlog.get_logger()
 
@@ -27,9 +26,9 @@ RETRY_S = 0.5
 
 
 class News(NamedTuple):
-    """From the proxy; `served` None: what it told before stands."""
+    """From the proxy; `told` None: what it told before stands."""
 
-    served: tuple[Served, ...] | None
+    told: Told | None
     age_s: float
 
 
@@ -69,7 +68,7 @@ class FeedClient:
             time.sleep(RETRY_S)
 
     def _listen(self, sock: socket.socket) -> None:
-        known: dict[IP, Served] = {}
+        known = Told({})
         while True:
             frame = parse_content(_read(sock, parse_length(_read(sock, LENGTH_BYTES))))
             if isinstance(frame, Alive):
@@ -77,7 +76,7 @@ class FeedClient:
                 continue
             known = apply_part(known, frame)
             if frame.last:
-                self._post(News(tuple(known.values()), frame.age_s))
+                self._post(News(known, frame.age_s))
 
 
 def _read(sock: socket.socket, count: int) -> bytes:

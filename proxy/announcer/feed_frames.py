@@ -4,12 +4,13 @@ First everything, in parts of so many addresses that none keeps the reader for l
 that the proxy still lives, and how old its view of the API is. No I/O.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from endpointslice.types import IP
-from proxy.announcer.served import Served
+from proxy.announcer.around import Around
+from proxy.announcer.served import Served, Told
 
 LENGTH_BYTES = 4
 LARGEST_BYTES = 1 << 22
@@ -26,6 +27,7 @@ class Part(msgspec.Struct, frozen=True, tag="part"):
     first: bool = False  # of everything: what was known before counts no more
     last: bool = True
     age_s: float = 0.0
+    around: Around | None = None  # None: as it was
 
 
 class Alive(msgspec.Struct, frozen=True, tag="alive"):
@@ -67,23 +69,24 @@ def parse_content(content: bytes) -> Frame:
         raise BrokenFrameError(str(error)) from error
 
 
-def split_change(before: Mapping[IP, Served] | None, after: Mapping[IP, Served], age_s: float) -> Iterator[Part]:
+def split_change(before: Told | None, after: Told, age_s: float) -> Iterator[Part]:
     """The frames that bring a reader from `before` to `after`; None: it knows nothing, and gets at least one."""
-    known = before or {}
-    changed = [served for vip, served in after.items() if known.get(vip) != served]
-    gone = tuple(known.keys() - after.keys())
+    known = before.served if before is not None else {}
+    changed = [served for vip, served in after.served.items() if known.get(vip) != served]
+    gone = tuple(known.keys() - after.served.keys())
+    around = after.around if before is None or before.around != after.around else None
     parts: Sequence[Sequence[Served]] = [changed[at : at + PART] for at in range(0, len(changed), PART)] or [()]
-    if before is not None and not changed and not gone:
+    if before is not None and not changed and not gone and around is None:
         return
     for number, part in enumerate(parts):
         first, last = before is None and number == 0, number == len(parts) - 1
-        yield Part(tuple(part), gone if last else (), first=first, last=last, age_s=age_s)
+        yield Part(tuple(part), gone if last else (), first, last, age_s, around if last else None)
 
 
-def apply_part(known: Mapping[IP, Served], part: Part) -> dict[IP, Served]:
+def apply_part(known: Told, part: Part) -> Told:
     """What the reader knows after a part."""
-    after = {} if part.first else dict(known)
+    after = {} if part.first else dict(known.served)
     for vip in part.gone:
         after.pop(vip, None)
     after.update({served.vip: served for served in part.changed})
-    return after
+    return Told(after, known.around if part.around is None else part.around)

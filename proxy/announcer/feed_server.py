@@ -11,9 +11,11 @@ from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
 import structlog
 
 from endpointslice.snapshot import Snapshot
-from endpointslice.types import IP, Kind, NodeName
+from endpointslice.types import Kind, NodeName
+from proxy.announcer.around import Surveyed, describe_around, make_advertising
 from proxy.announcer.feed_frames import ALIVE_S, Alive, Frame, pack_frame, split_change
-from proxy.announcer.served import Served, list_served
+from proxy.announcer.readiness import Readiness, watch_readiness
+from proxy.announcer.served import Told, know_own_node, list_served
 from proxy.commits import Commit
 from proxy.sources import KindStatus
 
@@ -27,14 +29,19 @@ Status = Callable[[], Mapping[Kind, KindStatus]]
 class Feed:
     """An Observer: keeps what the last commit serves, and sends it to whoever is connected."""
 
-    def __init__(self, path: Path, node: NodeName, status: Status) -> None:
+    def __init__(self, path: Path, node: NodeName, status: Status, *, surveys: bool = False) -> None:
+        """`surveys`: nothing is told before `look_around` is called."""
         self._path = path
         self._node = node
         self._status = status
-        self._changed = threading.Condition()  # guards the next three, between the loop's thread and the readers'
+        self._surveys = surveys
+        self._changed = threading.Condition()  # guards the next ones, between the loop's thread and the readers'
         self._snapshot: Snapshot | None = None  # None: nothing was committed yet
         self._version = 0
-        self._served: tuple[int, Mapping[IP, Served]] = (0, {})
+        self._told = 0, Told({})  # of which version
+        self._surveyed = Surveyed()
+        self._connected = False  # whether changes of Nodes would reach us
+        self._readiness = Readiness()
         self._fresh_s = time.monotonic()
         self._server: ThreadingUnixStreamServer | None = None  # None: not started, or closed
 
@@ -44,6 +51,19 @@ class Feed:
             self._snapshot = commit.snapshot
             self._version += 1
             self._changed.notify_all()
+
+    def look_around(self, surveyed: Surveyed) -> None:
+        """Note what else the API has, once all of it was listed."""
+        with self._changed:
+            self._surveys = False
+            self._surveyed = surveyed
+            self._version += 1
+            self._changed.notify_all()
+
+    def note_connection(self, connected: bool) -> None:  # noqa: FBT001  # one fact, one argument
+        """Whether changes of Nodes would reach us."""
+        with self._changed:
+            self._connected = connected
 
     def start(self) -> None:
         """Listen; OSError if the socket can't be made."""
@@ -73,30 +93,50 @@ class Feed:
 
     def tell(self, reader: socket.socket) -> None:
         """Send to one reader until it goes away."""
-        version, known = 0, None
+        version = 0
+        known: Told | None = None
         try:
             while self._server is not None:
-                version, served = self._wait(version)
+                version, told = self._wait(version)
                 age_s = self._age_s()
-                frames: list[Frame] = [] if served is None else [*split_change(known, served, age_s)]
+                frames: list[Frame] = [] if told is None else [*split_change(known, told, age_s)]
                 if not frames and known is not None:
                     frames = [Alive(age_s)]
                 for frame in frames:
                     reader.sendall(pack_frame(frame))
-                known = known if served is None else served
+                known = known if told is None else told
         except OSError as error:
             log.info("announcer_left", why=str(error))
 
-    def _wait(self, version: int) -> tuple[int, Mapping[IP, Served] | None]:
-        """What is served, if that may have changed since that version; else None after a second."""
+    def _wait(self, version: int) -> tuple[int, Told | None]:
+        """What there is to tell, if that may have changed since that version; else None after a second."""
         with self._changed:
             if self._version == version:
                 self._changed.wait(ALIVE_S)
-            if self._version == version or self._snapshot is None:
+            self._watch_readiness()
+            if self._version == version or self._snapshot is None or self._surveys:
                 return version, None
-            if self._served[0] != self._version:
-                self._served = self._version, list_served(self._snapshot, self._node)
-            return self._served
+            if self._told[0] != self._version:
+                self._told = self._version, self._tell_now(self._snapshot)
+            return self._told
+
+    def _watch_readiness(self) -> None:
+        """Time alone may make a Node count as NotReady."""
+        before = self._readiness
+        nodes = self._surveyed.nodes.values()
+        self._readiness = watch_readiness(before, nodes, time.monotonic(), connected=self._connected)
+        if self._readiness.lost != before.lost:
+            log.info("nodes_not_ready", nodes=sorted(self._readiness.lost))
+            self._version += 1
+
+    def _tell_now(self, snapshot: Snapshot) -> Told:
+        surveyed = self._surveyed
+        if surveyed.state.objects:
+            advertising = make_advertising(surveyed)
+            served = list_served(snapshot, advertising)
+            reaches = (one.reach for one in served.values())
+            return Told(served, describe_around(surveyed, self._readiness, advertising, reaches))
+        return Told(list_served(snapshot), know_own_node(snapshot, self._node))
 
     def _age_s(self) -> float:
         """How long we have been without a word from the API; 0 while all kinds are connected."""

@@ -216,7 +216,7 @@ class Process:
             return render_state(announcer.state)
         if request.command != "status":
             announcer.step(DrainAsked() if request.command == "drain" else DrainEnded())
-        return msgspec.json.encode(describe(announcer.state, time.monotonic(), request.without))
+        return msgspec.json.encode(announcer.describe(request.without))
 
     def _take_over(self) -> None:
         """Go on in the place of a process that still runs on this node, as in an update that starts the new one first.

@@ -4,6 +4,7 @@ Only what the kernel has agreed to is served: the caller gives the Snapshot of t
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,8 +20,10 @@ from endpointslice.types import (
     TrafficDistribution,
     TrafficPolicy,
 )
-from proxy.announcer.wires import wire_of
-from proxy.l2.candidates import Demand, NodeFacts, Options, Table, Vip, judge
+from proxy.announcer.around import NOTHING_KNOWN, Around
+from proxy.announcer.reach import ANYWHERE, Advertising
+from proxy.announcer.wires import WireLink, wire_of
+from proxy.l2.candidates import EVERYWHERE, Demand, NodeFacts, Options, Reach, Table, Vip, Why, judge
 from proxy.l2.types import Channel, Key
 
 _CLOSE = frozenset({TrafficDistribution.PREFER_CLOSE, TrafficDistribution.PREFER_SAME_NODE})
@@ -32,19 +35,57 @@ class Served(msgspec.Struct, frozen=True):
 
     vip: IP
     demand: Demand
-    facts: NodeFacts  # of this node
+    reach: str = ANYWHERE  # the name of one of Around's
 
 
-def list_served(snapshot: Snapshot, node: NodeName) -> dict[IP, Served]:
+class Told(NamedTuple):
+    """All that a proxy tells its announcer."""
+
+    served: Mapping[IP, Served]
+    around: Around = NOTHING_KNOWN
+
+
+class Place(NamedTuple):
+    """Where a table is made."""
+
+    node: NodeName
+    wires: Mapping[Channel, str]  # with the interface of each; "": it is gone
+    interfaces: Collection[str] = ()  # all that could be used
+    members: Collection[NodeName] = ()
+    options: Options = Options()
+
+
+def locate(node: NodeName, found: Mapping[Channel, WireLink], used: Iterable[Channel]) -> Place:
+    """The place of a node with these wires, of which some are used."""
+    names = {wire: link.interface for wire, link in found.items()}
+    return Place(node, {wire: names.get(wire, "") for wire in used}, frozenset(names.values()))
+
+
+def named_interfaces(around: Around, node: NodeName) -> frozenset[str]:
+    """Of a node, those that advertisements name."""
+    return frozenset[str]().union(*(reach.interfaces.get(node, ()) for reach in around.reaches.values()))
+
+
+def list_served(snapshot: Snapshot, advertising: Advertising | None = None) -> dict[IP, Served]:
     """Every load-balancer address of the Snapshot; Services that share one are merged."""
-    known = snapshot.nodes.get(node)
-    facts = NodeFacts(node, ready=known is None or known.ready)
     demands: dict[IP, Demand] = {}
+    names: dict[IP, list[ServiceName]] = {}
     for name, service in snapshot.services.items():
         for vip in service.load_balancer_ips:
             demand = _demand(service, snapshot.slices.get(name, _NO_SLICES), vip)
             demands[vip] = merge_demands(demands[vip], demand) if vip in demands else demand
-    return {vip: Served(vip, demand, facts) for vip, demand in demands.items()}
+            names.setdefault(vip, []).append(name)
+    if advertising is None:
+        return {vip: Served(vip, demand) for vip, demand in demands.items()}
+    return {vip: Served(vip, demand, advertising.name_reach(vip, names[vip])) for vip, demand in demands.items()}
+
+
+def know_own_node(snapshot: Snapshot, node: NodeName) -> Around:
+    """What a source without all Nodes, pools and advertisements tells: how the node itself is, where it says so."""
+    known = snapshot.nodes.get(node)
+    if known is None:
+        return NOTHING_KNOWN
+    return Around({node: NodeFacts(node, ready=known.ready, ready_now=known.ready, leaving=known.leaving)})
 
 
 def _demand(service: Service, slices: Mapping[SliceName, Slice], vip: IP) -> Demand:
@@ -96,30 +137,53 @@ def merge_demands(one: Demand, other: Demand) -> Demand:
     )
 
 
-def make_table(
-    served: Iterable[Served], wires: Collection[Channel], members: Collection[NodeName], options: Options
-) -> Table:
+def make_table(told: Told, place: Place) -> Table:
     """The table of this node: each address on the wire that it is in; others are judged by what we know of them."""
+    around = told.around
     vips: dict[Key, Vip] = {}
-    for one in served:
-        wire = wire_of(one.vip, wires)
+    for one in told.served.values():
+        wire = wire_of(one.vip, place.wires)
         if wire is None:
             continue
         key = Key(one.vip, wire)
-        others = sorted(({*members} | one.demand.ready.keys() | one.demand.draining) - {one.facts.node})
+        reach = around.reaches.get(one.reach, EVERYWHERE)
+        others = sorted(({*place.members} | one.demand.ready.keys() | one.demand.draining) - {place.node})
+        mine = judge(facts_of(around, place.node), one.demand, place.options, reach)
         vips[key] = Vip(
             key,
-            mine=judge(one.facts, one.demand, options),
-            others=tuple(judge(NodeFacts(node), one.demand, options) for node in others),
+            mine=msgspec.structs.replace(mine, why=_judge_interface(mine.why, reach, wire, place)),
+            others=tuple(judge(facts_of(around, node), one.demand, place.options, reach) for node in others),
             local=one.demand.local,
             prefer_close=one.demand.prefer_close,
         )
-    return Table(vips)
+    return Table(vips, peers_ready=_are_ready(around, place))
 
 
-def used_wires(served: Iterable[Served], wires: Collection[Channel]) -> frozenset[Channel]:
+def facts_of(around: Around, node: NodeName) -> NodeFacts:
+    """Of a node; where Nodes are known and it is none of them, that."""
+    known = around.nodes.get(node)
+    if known is not None:
+        return known
+    return NodeFacts(node, exists=not around.whole)
+
+
+def _judge_interface(why: Why, reach: Reach, wire: Channel, place: Place) -> Why:
+    """Only an interface that the advertisements name answers; each node knows its own alone."""
+    allowed = reach.interfaces.get(place.node)
+    if why is not Why.ELIGIBLE or not allowed or place.wires[wire] in {"", *allowed}:
+        return why
+    return Why.OTHER_INTERFACE if allowed & {*place.interfaces} else Why.UNKNOWN_INTERFACE
+
+
+def _are_ready(around: Around, place: Place) -> bool:
+    """Whether the API says of every other member that it is Ready."""
+    others = [around.nodes.get(node) for node in place.members if node != place.node]
+    return bool(others) and all(facts is not None and facts.ready_now for facts in others)
+
+
+def used_wires(served: Iterable[IP], wires: Collection[Channel]) -> frozenset[Channel]:
     """The wires that have an address on them: on the others nobody needs to be heard."""
-    found = (wire_of(one.vip, wires) for one in served)
+    found = (wire_of(vip, wires) for vip in served)
     return frozenset(wire for wire in found if wire is not None)
 
 

@@ -59,8 +59,11 @@ class Status(msgspec.Struct, frozen=True):
     drained: bool
     proxy: bool  # whether this node's proxy answers
     table_age_s: float | None
+    drains: tuple[str, ...]  # why it drains
     vips: tuple[VipStatus, ...]
     wires: tuple[WireStatus, ...]
+    no_interface: tuple[IP, ...] = ()  # served by the kernel, and in no subnet of this node's
+    problems: tuple[str, ...] = ()  # objects that are wrong, as the proxy tells
 
 
 def describe(state: State, now: float, without: NodeName = NO_NODE) -> Status:
@@ -74,6 +77,7 @@ def describe(state: State, now: float, without: NodeName = NO_NODE) -> Status:
         drained=state.drained,
         proxy=not state.proxy_gone,
         table_age_s=round(age_s, 2) if math.isfinite(age_s) else None,
+        drains=tuple(sorted(cause.value for cause in state.drains)),
         vips=tuple(_vip(draft, key, ups.get(key.wire, {}), without) for key in sorted(state.holds)),
         wires=tuple(_wire(draft, wire) for wire in state.wires.values()),
     )

@@ -1,7 +1,7 @@
 """Interfaces as wires: a wire is a subnet, as interfaces' names differ from node to node. No I/O."""
 
 import ipaddress
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -42,15 +42,18 @@ class WireLink(NamedTuple):
 
 
 def find_wires(
-    interfaces: Iterable[Interface], gateways: Iterable[Gateway], named: Sequence[IP] = ()
+    interfaces: Iterable[Interface],
+    gateways: Iterable[Gateway],
+    named: Sequence[IP] = (),
+    preferred: Collection[str] = (),
 ) -> Mapping[Channel, WireLink]:
     """Each subnet that we have an address in; of two interfaces in one, the first by name that has carrier.
 
-    `named`: gateways that were given by hand; they come before default routes.
+    `named`: gateways that were given by hand; they come before default routes. `preferred`: names that come first.
     """
     routes = tuple(gateways)
     found: dict[Channel, WireLink] = {}
-    for interface in sorted(interfaces, key=lambda one: (not one.carrier, one.name)):
+    for interface in sorted(interfaces, key=lambda one: (not one.carrier, one.name not in preferred, one.name)):
         for address, prefix in interface.addresses:
             network = _network(address, prefix)
             if network is None:

@@ -72,9 +72,20 @@ _MOST_PORT = 65532
     help="What an owner without a majority does where the gateway answers no echo.",
 )
 @click.option(
-    "--leave-cordoned", is_flag=True, help="A cordoned node gives its addresses away (not yet: Nodes go unread)."
+    "--leave-cordoned",
+    is_flag=True,
+    help="A cordoned node gives its addresses away and takes none; else a cordon changes nothing.",
 )
-@click.option("--stay-not-ready", is_flag=True, help="A node that isn't Ready keeps its addresses (as all do yet).")
+@click.option(
+    "--stay-not-ready",
+    is_flag=True,
+    help="A node that isn't Ready keeps its addresses; else it gives them to Ready ones after half a minute.",
+)
+@click.option(
+    "--ignore-exclude-label",
+    is_flag=True,
+    help="Nodes labelled node.kubernetes.io/exclude-from-external-load-balancers announce like others.",
+)
 @click.option(
     "--gateway", multiple=True, metavar="IP", help="The router of its subnet, where no default route says so."
 )
@@ -145,7 +156,11 @@ def _read_config(flags: dict[str, Any]) -> Config:
         ports=Ports(flags["port"]),
         peers=_read_ips("--peer", flags["peer"]),
         gateways=_read_ips("--gateway", flags["gateway"]),
-        options=Options(leaves_cordoned=flags["leave_cordoned"], leaves_not_ready=not flags["stay_not_ready"]),
+        options=Options(
+            leaves_cordoned=flags["leave_cordoned"],
+            leaves_not_ready=not flags["stay_not_ready"],
+            ignores_exclude_label=flags["ignore_exclude_label"],
+        ),
     )
 
 

@@ -26,6 +26,8 @@ _LOOK_S = 0.2
 def drain(*, undo: bool, wait: str, announcer_control: Path) -> None:
     """Give this node's load-balancer addresses away, quietly, and take none until --undo or a restart.
 
+    The Node's annotation closeby.dev/drain=true does the same from afar, and outlasts restarts.
+
     Others answer new clients at once. Clients that know this node are served by it for the announcer's --grace, so
     established connections go on; then all are told of the new owner.
 
@@ -36,6 +38,8 @@ def drain(*, undo: bool, wait: str, announcer_control: Path) -> None:
     """  # noqa: D301 (click reads the backslash)
     wait_s = parse_duration("--wait", wait)
     status = ask_announcer(announcer_control, Request("undrain" if undo else "drain"))
+    if undo and status.draining:
+        raise click.ClickException(f"the node is still drained, by its {' and '.join(status.drains)}")
     if undo:
         click.echo("this node takes part again")
         return

@@ -67,6 +67,13 @@ class _Verbosity(click.ParamType[str]):
     help="Tell `closeby announce` on this node, at this socket, which load-balancer addresses the kernel serves.",
 )
 @click.option(
+    "--pool-namespace",
+    default="metallb-system",
+    metavar="NAME",
+    show_default=True,
+    help="Where IPAddressPools and L2Advertisements are, for an announcer; the controller's --namespace.",
+)
+@click.option(
     "--proc-sys",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     default=Path("/proc/sys"),
@@ -157,6 +164,7 @@ def _read_own(flags: dict[str, Any]) -> Own:
         same_node=Mode(flags["same_node_for_daemon_sets"]),
         control_socket=flags["control_socket"],
         announcer_socket=flags["announcer_socket"],
+        pool_namespace=flags["pool_namespace"],
         log_format=flags["log_format"] or "",
         min_sync_period=flags["min_sync_period"],
         sync_period=flags["sync_period"],

@@ -67,10 +67,15 @@ def _show(status: Status, vips: tuple[VipStatus, ...]) -> None:
         says = "" if wire.says == "answered" else f"; answers nothing: {wire.says}"
         majority = "a majority" if wire.majority else "no majority"
         console.print(f"{wire.wire}: {1 + len(wire.members)} of {wire.roster} members, {majority}{says}")
+    for vip in status.no_interface:
+        console.print(f"{vip}: this node has no interface in its subnet (no-interface)")
+    for problem in status.problems:
+        console.print(f"not used: {problem}")
     if not status.proxy:
         console.print("the proxy on this node doesn't answer: what it last served goes on")
     if status.draining:
-        console.print("this node is drained" if status.drained else "this node is being drained")
+        why = f" ({', '.join(status.drains)})" if status.drains else ""
+        console.print(f"this node is drained{why}" if status.drained else f"this node is being drained{why}")
 
 
 def _candidate(one: CandidateStatus) -> str:

@@ -43,6 +43,7 @@ class Own(NamedTuple):
     same_node: Mode = Mode.AUTO
     control_socket: Path = Path("/run/closeby/closeby.sock")
     announcer_socket: Path | None = None
+    pool_namespace: str = "metallb-system"
     log_format: str = ""
     min_sync_period: str = ""
     sync_period: str = ""
@@ -80,6 +81,7 @@ def build_config(config: KubeProxyConfiguration, own: Own, name: Naming) -> Conf
         sync_period_s=_choose_period("--sync-period", own, section.sync_period, name(f"{where}.syncPeriod")),
         control_socket=own.control_socket,
         announcer_socket=own.announcer_socket,
+        pool_namespace=own.pool_namespace,
         proc_sys=own.proc_sys,
         verbosity=config.logging.verbosity,
         log_format=own.log_format or _LOG_FORMATS[config.logging.format],

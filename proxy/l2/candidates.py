@@ -18,6 +18,8 @@ class Why(StrEnum):
     PINNED_ELSEWHERE = "pinned-elsewhere"
     NETWORK_UNAVAILABLE = "node-network-unavailable"
     EXCLUDED = "node-excluded"  # node.kubernetes.io/exclude-from-external-load-balancers
+    NO_NODE = "no-such-node"  # the API has Nodes, and none of this name
+    LEAVING = "node-leaving"  # being deleted, or on the cluster autoscaler's way out
     OUT_OF_SERVICE = "node-out-of-service"
     NOT_READY = "node-not-ready"
     CORDONED = "node-cordoned"
@@ -26,7 +28,9 @@ class Why(StrEnum):
     # what only the node itself knows
     NOT_IN_TABLE = "not-in-table"  # its proxy knows no such address
     NOT_PROGRAMMED = "not-programmed"  # its kernel can't serve it yet
-    NO_INTERFACE = "no-interface"  # in the address's subnet, or named by the advertisement
+    NO_INTERFACE = "no-interface"  # in the address's subnet
+    UNKNOWN_INTERFACE = "unknown-interface"  # the advertisements name interfaces, of which it has none
+    OTHER_INTERFACE = "interface-not-advertised"  # they name others than the one in the address's subnet
     NO_CARRIER = "no-carrier"
     DRAINING = "draining"
     LISTENING = "listening"  # woke up late or came back: it looks before it speaks
@@ -46,17 +50,31 @@ class Options(msgspec.Struct, frozen=True):
     ignores_exclude_label: bool = False
 
 
-class NodeFacts(msgspec.Struct, frozen=True):
-    """What the API says of a node, for one address."""
+class NodeFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the API says of a node."""
 
     node: NodeName
-    advertised: bool = True  # by a matching advertisement's nodeSelectors
-    weight: int = 0  # the sum of its preferredNodeSelectors' weights
-    ready: bool = True
+    exists: bool = True
+    ready: bool = True  # False: it hasn't been for long, while most others are
+    ready_now: bool = True  # as the API has it at this moment
     network_available: bool = True
     excluded: bool = False
     out_of_service: bool = False
     cordoned: bool = False
+    leaving: bool = False
+    drained: bool = False  # by its annotation
+    shutting_down: bool = False
+
+
+class Reach(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the advertisements that match an address say together."""
+
+    nodes: frozenset[NodeName] | None = None  # None: all
+    weights: Mapping[NodeName, int] = msgspec.field(default_factory=dict)  # sums of preferredNodeSelectors
+    interfaces: Mapping[NodeName, frozenset[str]] = msgspec.field(default_factory=dict)  # absent: any
+
+
+EVERYWHERE = Reach()
 
 
 class Demand(msgspec.Struct, frozen=True):
@@ -99,7 +117,7 @@ class Table(msgspec.Struct, frozen=True):
     peers_ready: bool = False  # the API says, freshly, that the other nodes are Ready
 
 
-def judge(facts: NodeFacts, demand: Demand, options: Options) -> Candidate:
+def judge(facts: NodeFacts, demand: Demand, options: Options, reach: Reach = EVERYWHERE) -> Candidate:
     """The node as a candidate. What an administrator said comes first, then the node's state, then the endpoints.
 
     An endpoint without a node is nobody's: it makes no node local, and keeps an address under policy Cluster served.
@@ -110,20 +128,31 @@ def judge(facts: NodeFacts, demand: Demand, options: Options) -> Candidate:
     tier = Tier.READY if ready else Tier.DRAINING if draining else Tier.NONE
     return Candidate(
         node=node,
-        why=_why(facts, demand, options, tier),
+        why=_why(facts, demand, options, reach) or _why_not_served(demand, tier),
         tier=tier,
-        preference=facts.weight + demand.preferred.get(node, 0),
+        preference=reach.weights.get(node, 0) + demand.preferred.get(node, 0),
         ready=ready if demand.local or demand.prefer_close else 0,
     )
 
 
-def _why(facts: NodeFacts, demand: Demand, options: Options, tier: Tier) -> Why:
-    if not facts.advertised:
+def _why(facts: NodeFacts, demand: Demand, options: Options, reach: Reach) -> Why | None:
+    """What an administrator said, and the node's state; None: nothing stands in the way."""
+    if reach.nodes is not None and facts.node not in reach.nodes:
         return Why.NO_ADVERTISEMENT
     if demand.pinned and facts.node not in demand.pinned:
         return Why.PINNED_ELSEWHERE
     if facts.excluded and not options.ignores_exclude_label:
         return Why.EXCLUDED
+    if facts.drained or facts.shutting_down:
+        return Why.DRAINING
+    return _why_of_state(facts, options)
+
+
+def _why_of_state(facts: NodeFacts, options: Options) -> Why | None:
+    if not facts.exists:
+        return Why.NO_NODE
+    if facts.leaving:
+        return Why.LEAVING
     if facts.out_of_service:
         return Why.OUT_OF_SERVICE
     if not facts.network_available:
@@ -132,6 +161,10 @@ def _why(facts: NodeFacts, demand: Demand, options: Options, tier: Tier) -> Why:
         return Why.NOT_READY
     if facts.cordoned and options.leaves_cordoned:
         return Why.CORDONED
+    return None
+
+
+def _why_not_served(demand: Demand, tier: Tier) -> Why:
     if not (any(demand.ready.values()) or demand.draining or demand.elsewhere):
         return Why.NO_ENDPOINTS
     if demand.local and tier is Tier.NONE:

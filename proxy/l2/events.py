@@ -7,7 +7,7 @@ import msgspec
 from endpointslice.types import IP
 from proxy.l2.candidates import Table
 from proxy.l2.messages import Message
-from proxy.l2.types import Channel, Key, MemberId
+from proxy.l2.types import Channel, DrainCause, Key, MemberId
 
 
 class Tick(msgspec.Struct, frozen=True):
@@ -83,9 +83,13 @@ class ProxyGone(msgspec.Struct, frozen=True):
 class DrainAsked(msgspec.Struct, frozen=True):
     """Give everything away, and take nothing."""
 
+    cause: DrainCause = DrainCause.ASKED
+
 
 class DrainEnded(msgspec.Struct, frozen=True):
-    """The node takes part again."""
+    """One cause less; the node takes part again once there is none."""
+
+    cause: DrainCause = DrainCause.ASKED
 
 
 class RestartAsked(msgspec.Struct, frozen=True):

@@ -23,8 +23,11 @@ SPREAD_S = 10.0  # one key in so long
 STABLE_S = 60.0
 SLACK = 10  # an owner keeps a tenth more than its share: a move costs somebody's connections
 UNFIT_S = 1.0  # how long an owner without an endpoint answers while nobody takes the key
+FORBIDDEN_S = 10.0  # and one that isn't wanted any more: what it answers for works, so there is time to find another
 ANSWER_INTERVALS = 2
 RETRY_S = 5.0
+ASTRAY = frozenset({Why.NO_LOCAL_ENDPOINT, Why.NOT_PROGRAMMED})
+FORBIDDEN = frozenset({Why.NO_ADVERTISEMENT, Why.PINNED_ELSEWHERE, Why.UNKNOWN_INTERFACE, Why.OTHER_INTERFACE})
 LOUD = frozenset({Why.NO_LOCAL_ENDPOINT, Why.NOT_PROGRAMMED, Why.NO_INTERFACE, Why.NO_CARRIER})
 
 
@@ -77,13 +80,13 @@ def review(draft: Draft, hold: Hold, up: dict[MemberId, Standing]) -> None:
 
 
 def _bear_unfit(draft: Draft, hold: Hold, why: Why) -> None:
-    """An owner that can't serve under policy Local stops after a second, so that clients aren't led astray."""
-    stops = why in {Why.NO_LOCAL_ENDPOINT, Why.NOT_PROGRAMMED}
-    if hold.owner == draft.me and stops:
-        if draft.now - hold.unfit_s >= UNFIT_S:
+    """An owner that nobody replaces answers on, unless it leads clients astray, or an administrator took it away."""
+    limit_s = UNFIT_S if why in ASTRAY else FORBIDDEN_S if why in FORBIDDEN else LATER
+    if hold.owner == draft.me and limit_s != LATER:
+        if draft.now - hold.unfit_s >= limit_s:
             release(draft, hold)
         else:
-            draft.hurry(hold.unfit_s + UNFIT_S)
+            draft.hurry(hold.unfit_s + limit_s)
 
 
 def _targets(draft: Draft, hold: Hold, vip: Vip, up: dict[MemberId, Standing]) -> Targets:

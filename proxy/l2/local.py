@@ -134,8 +134,9 @@ def lose_proxy(draft: Draft, _event: ProxyGone) -> None:
     draft.set(proxy_gone=True)
 
 
-def begin_drain(draft: Draft, _event: DrainAsked) -> None:
+def begin_drain(draft: Draft, event: DrainAsked) -> None:
     """Give everything away, quietly."""
+    draft.set(drains=draft.state.drains | {event.cause})
     if not draft.state.draining:
         draft.set(draining=True, drained=False, beat_s=draft.now)
         _note_all(draft)
@@ -143,9 +144,10 @@ def begin_drain(draft: Draft, _event: DrainAsked) -> None:
         draft.hurry()
 
 
-def end_drain(draft: Draft, _event: DrainEnded) -> None:
-    """Take part again."""
-    if draft.state.draining:
+def end_drain(draft: Draft, event: DrainEnded) -> None:
+    """Take part again, unless there is another cause."""
+    draft.set(drains=draft.state.drains - {event.cause})
+    if draft.state.draining and not draft.state.drains:
         draft.set(draining=False, drained=False, beat_s=draft.now)
         _note_all(draft)
         review_all(draft)

@@ -9,7 +9,20 @@ from endpointslice.types import IP, NodeName
 from proxy.l2.candidates import Table
 from proxy.l2.election import NO_HEIRS, Heirs
 from proxy.l2.messages import Flags
-from proxy.l2.types import LATER, NEVER, NOBODY, UNCLAIMED, Channel, Key, MemberId, Mine, Settings, Version, member_id
+from proxy.l2.types import (
+    LATER,
+    NEVER,
+    NOBODY,
+    UNCLAIMED,
+    Channel,
+    DrainCause,
+    Key,
+    MemberId,
+    Mine,
+    Settings,
+    Version,
+    member_id,
+)
 
 
 class Path(msgspec.Struct, frozen=True, gc=False):
@@ -173,6 +186,7 @@ class State(msgspec.Struct, frozen=True):
     beat_s: float = NEVER  # the next heartbeat
     slow_s: float = NEVER  # the next look at what hurries not
     draining: bool = False
+    drains: frozenset[DrainCause] = frozenset()  # why
     restarting: bool = False
     stopped: bool = False
     joined_s: float = NEVER  # when a member was last new

@@ -76,6 +76,14 @@ class MinorityHold(StrEnum):
     STOP = "stop"
 
 
+class DrainCause(StrEnum):
+    """Why a node gives its addresses away; stable codes."""
+
+    ASKED = "asked"  # by `closeby drain`
+    ANNOTATION = "annotation"  # of its Node
+    SHUTDOWN = "shutdown"  # of the machine, as its kubelet says
+
+
 class Timing(msgspec.Struct, frozen=True):
     """How long each thing takes, in seconds; the default profile: 200 ms times 5."""
 

@@ -13,7 +13,7 @@ from urllib3.connection import HTTPConnection
 from proxy.config import ConfigError
 
 TOKEN_PERIOD_S = 60.0  # a kubelet renews a token after 80% of its hour; client-go reads the file once a minute too
-_CONNECTIONS = 8  # that are kept: one for each kind, for pods and for Events
+_CONNECTIONS = 12  # that are kept: one for each kind, also of an announcer's, for pods and for Events
 # client-go's: a connection that went silently is noticed after 30 s and 9 probes, 15 s apart.
 _KEEP_ALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),

@@ -17,13 +17,13 @@ from proxy.announcer.feed_frames import PART, Part, pack_frame
 from proxy.announcer.feed_server import Feed
 from proxy.announcer.served import Served
 from proxy.commits import Commit
-from proxy.l2.candidates import Demand, NodeFacts
+from proxy.l2.candidates import Demand
 from proxy.sources import KindStatus
 
 PATIENCE_S = 60.0
 NODE = NodeName("n1")
 VIP = IP("192.0.2.10")
-ONE = pack_frame(Part((Served(VIP, Demand(), NodeFacts(NODE)),)))
+ONE = pack_frame(Part((Served(VIP, Demand()),)))
 
 
 class World:
@@ -49,8 +49,8 @@ class World:
         """Of the next news that have one."""
         while True:
             news = self.heard.get(timeout=PATIENCE_S)
-            if isinstance(news, News) and news.served is not None:
-                return {served.vip for served in news.served}
+            if isinstance(news, News) and news.told is not None:
+                return set(news.told.served)
 
     def gone(self) -> str:
         """Why the proxy is gone, of the next such news."""
@@ -125,7 +125,7 @@ def test_an_api_that_is_lost_makes_the_table_older_and_nothing_else(world: World
     while True:
         news = world.heard.get(timeout=PATIENCE_S)
         assert isinstance(news, News)
-        assert news.served is None
+        assert news.told is None
         if news.age_s > 1.0:
             return
 

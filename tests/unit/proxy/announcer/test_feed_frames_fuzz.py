@@ -1,12 +1,11 @@
 """The feed's frames: what a reader knows in the end is what the writer served, and nonsense is refused."""
 
-from collections.abc import Mapping
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from endpointslice.types import IP, NodeName
+from proxy.announcer.around import Around
 from proxy.announcer.feed_frames import (
     LARGEST_BYTES,
     LENGTH_BYTES,
@@ -19,8 +18,8 @@ from proxy.announcer.feed_frames import (
     parse_length,
     split_change,
 )
-from proxy.announcer.served import Served
-from proxy.l2.candidates import Demand, NodeFacts
+from proxy.announcer.served import Served, Told
+from proxy.l2.candidates import Demand, NodeFacts, Reach
 from tests.fuzz_inputs import damaged
 
 NODES = [NodeName(name) for name in ("n1", "n2", "n3")]
@@ -36,17 +35,32 @@ demands = st.builds(
 )
 ips = st.integers(0, 300).map(lambda number: IP(f"192.0.{number // 256}.{number % 256}"))
 tables = st.dictionaries(ips, demands, max_size=250).map(
-    lambda demands: {vip: Served(vip, demand, NodeFacts(NODES[0])) for vip, demand in demands.items()}
+    lambda demands: {vip: Served(vip, demand, "lan") for vip, demand in demands.items()}
 )
+facts = st.builds(NodeFacts, st.sampled_from(NODES), st.booleans(), st.booleans(), st.booleans())
+reaches = st.builds(
+    Reach,
+    st.none() | st.frozensets(st.sampled_from(NODES)),
+    st.dictionaries(st.sampled_from(NODES), st.integers(1, 100)),
+    st.dictionaries(st.sampled_from(NODES), st.frozensets(st.text(max_size=3), min_size=1)),
+)
+surroundings = st.builds(
+    Around,
+    st.dictionaries(st.sampled_from(NODES), facts),
+    st.booleans(),
+    st.dictionaries(st.text(max_size=3), reaches),
+    st.lists(st.text(max_size=9), max_size=2).map(tuple),
+)
+all_told = st.builds(Told, tables, surroundings)
 SEEDS = [
-    pack_frame(Part((Served(IP("192.0.2.1"), Demand(ready={NODES[0]: 1}), NodeFacts(NODES[0])),), age_s=1.0)),
+    pack_frame(Part((Served(IP("192.0.2.1"), Demand(ready={NODES[0]: 1})),), age_s=1.0)),
     pack_frame(Alive(2.0)),
 ]
 
 
-@given(st.one_of(st.none(), tables), tables)
-def test_a_reader_ends_with_what_is_served(before: Mapping[IP, Served] | None, after: Mapping[IP, Served]) -> None:
-    known = dict(before or {})
+@given(st.one_of(st.none(), all_told), all_told)
+def test_a_reader_ends_with_what_is_told(before: Told | None, after: Told) -> None:
+    known = before or Told({})
 
     for frame in split_change(before, after, 0.5):
         packed = pack_frame(frame)
@@ -58,8 +72,8 @@ def test_a_reader_ends_with_what_is_served(before: Mapping[IP, Served] | None, a
     assert known == after
 
 
-@given(tables)
-def test_who_knows_nothing_hears_of_everything_even_if_that_is_nothing(after: Mapping[IP, Served]) -> None:
+@given(all_told)
+def test_who_knows_nothing_hears_of_everything_even_if_that_is_nothing(after: Told) -> None:
     frames = list(split_change(None, after, 0.0))
 
     assert frames[0].first

@@ -1,5 +1,6 @@
 """What of a Snapshot there is to announce, and the table that an announcer makes of it."""
 
+import pytest
 from msgspec.structs import replace
 
 from endpointslice.snapshot import EMPTY, Snapshot
@@ -16,8 +17,9 @@ from endpointslice.types import (
     TrafficDistribution,
     TrafficPolicy,
 )
-from proxy.announcer.served import list_served, make_table, used_wires
-from proxy.l2.candidates import Demand, Options, Why
+from proxy.announcer.around import Around
+from proxy.announcer.served import Place, Told, know_own_node, list_served, make_table, named_interfaces, used_wires
+from proxy.l2.candidates import Demand, NodeFacts, Reach, Why
 from proxy.l2.types import Channel, Key, Tier
 
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
@@ -25,6 +27,7 @@ VIP, OTHER = IP("192.0.2.10"), IP("198.51.100.10")
 WEB = Service(ServiceName("default/web"), (IP("10.96.0.1"),), (), load_balancer_ips=(VIP,))
 LOCAL = TrafficPolicy.LOCAL
 LAN = Channel("192.0.2.0/24")
+HERE = Place(N1, {LAN: "eth0"}, ["eth0", "eth1"])
 
 
 def endpoint(last: int, node: str | None, *, ready: bool = True, draining: bool = False) -> SliceEndpoint:
@@ -57,17 +60,17 @@ def test_endpoints_are_counted_by_node() -> None:
         ),
     )
 
-    assert list_served(world, N1)[VIP].demand == Demand(ready={N1: 2}, draining=frozenset({N2}), elsewhere=True)
+    assert list_served(world)[VIP].demand == Demand(ready={N1: 2}, draining=frozenset({N2}), elsewhere=True)
 
 
 def test_a_service_without_a_load_balancer_address_is_nobodys_business() -> None:
-    assert not list_served(snapshot(replace(WEB, load_balancer_ips=())), N1)
+    assert not list_served(snapshot(replace(WEB, load_balancer_ips=())))
 
 
 def test_policies_are_told() -> None:
     close = replace(WEB, external_traffic_policy=LOCAL, traffic_distribution=TrafficDistribution.PREFER_CLOSE)
 
-    demand = list_served(snapshot(close), N1)[VIP].demand
+    demand = list_served(snapshot(close))[VIP].demand
 
     assert (demand.local, demand.prefer_close) == (True, True)
 
@@ -75,8 +78,8 @@ def test_policies_are_told() -> None:
 def test_nodes_that_a_service_asks_for_are_told() -> None:
     asking = replace(WEB, announce_on=frozenset({N2}), prefer_nodes=((N2, 50),))
 
-    served = list_served(snapshot(asking, endpoints=(endpoint(1, "n1"),)), N1)
-    vip = make_table(served.values(), [LAN], [N2], Options()).vips[Key(VIP, LAN)]
+    served = list_served(snapshot(asking, endpoints=(endpoint(1, "n1"),)))
+    vip = make_table(Told(served), HERE._replace(members=[N2])).vips[Key(VIP, LAN)]
 
     assert vip.mine.why is Why.PINNED_ELSEWHERE
     assert [(other.why, other.preference) for other in vip.others] == [(Why.ELIGIBLE, 50)]
@@ -90,28 +93,83 @@ def test_two_services_at_one_address_need_a_node_that_serves_both_under_policy_l
     two = snapshot(dns, endpoints=(endpoint(3, "n2"), endpoint(4, "n3")))
     both = replace(one, services={**one.services, **two.services}, slices={**one.slices, **two.slices})
 
-    assert list_served(both, N1)[VIP].demand.ready == {N2: 2}
+    assert list_served(both)[VIP].demand.ready == {N2: 2}
 
 
 def test_a_node_that_is_not_ready_says_so() -> None:
-    served = list_served(snapshot(WEB, endpoints=(endpoint(1, "n2"),), node=Node(N1, ready=False)), N1)
+    world = snapshot(WEB, endpoints=(endpoint(1, "n2"),), node=Node(N1, ready=False))
 
-    table = make_table(served.values(), [LAN], [], Options())
+    table = make_table(Told(list_served(world), know_own_node(world, N1)), HERE)
 
     assert table.vips[Key(VIP, LAN)].mine.why is Why.NOT_READY
 
 
 def test_members_and_nodes_with_endpoints_are_candidates() -> None:
-    served = list_served(snapshot(WEB, endpoints=(endpoint(1, "n2"),)), N1)
+    served = list_served(snapshot(WEB, endpoints=(endpoint(1, "n2"),)))
 
-    vip = make_table(served.values(), [LAN], [N1, N3], Options()).vips[Key(VIP, LAN)]
+    vip = make_table(Told(served), HERE._replace(members=[N1, N3])).vips[Key(VIP, LAN)]
 
     assert (vip.mine.node, vip.mine.why, vip.mine.tier) == (N1, Why.ELIGIBLE, Tier.NONE)
     assert [(other.node, other.tier) for other in vip.others] == [(N2, Tier.READY), (N3, Tier.NONE)]
 
 
 def test_an_address_in_no_subnet_of_ours_is_left_out() -> None:
-    served = list_served(snapshot(replace(WEB, load_balancer_ips=(OTHER,)), endpoints=(endpoint(1, "n1"),)), N1)
+    served = list_served(snapshot(replace(WEB, load_balancer_ips=(OTHER,)), endpoints=(endpoint(1, "n1"),)))
 
-    assert not make_table(served.values(), [LAN], [], Options()).vips
-    assert not used_wires(served.values(), [LAN])
+    assert not make_table(Told(served), HERE).vips
+    assert not used_wires(served, [LAN])
+
+
+def around(*facts: NodeFacts, **reaches: Reach) -> Around:
+    return Around({one.node: one for one in facts}, whole=bool(facts), reaches=reaches)
+
+
+def test_each_node_is_judged_by_its_own_facts() -> None:
+    served = list_served(snapshot(WEB, endpoints=(endpoint(1, "n2"),)))
+    known = around(NodeFacts(N1, excluded=True), NodeFacts(N2, out_of_service=True))
+
+    vip = make_table(Told(served, known), HERE._replace(members=[N3])).vips[Key(VIP, LAN)]
+
+    assert vip.mine.why is Why.EXCLUDED
+    assert {other.node: other.why for other in vip.others} == {N2: Why.OUT_OF_SERVICE, N3: Why.NO_NODE}
+
+
+def test_where_no_node_is_known_all_are_as_good() -> None:
+    served = list_served(snapshot(WEB, endpoints=(endpoint(1, "n2"),)))
+
+    vip = make_table(Told(served), HERE._replace(members=[N3])).vips[Key(VIP, LAN)]
+
+    assert {one.why for one in (vip.mine, *vip.others)} == {Why.ELIGIBLE}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "why"),
+    [
+        pytest.param(None, Why.ELIGIBLE, id="any"),
+        pytest.param({"eth0", "eth9"}, Why.ELIGIBLE, id="the one in the subnet"),
+        pytest.param({"eth1"}, Why.OTHER_INTERFACE, id="another that is there"),
+        pytest.param({"eth9"}, Why.UNKNOWN_INTERFACE, id="one that isn't"),
+    ],
+)
+def test_only_interfaces_that_are_named_answer(allowed: set[str] | None, why: Why) -> None:
+    served = list_served(snapshot(WEB, endpoints=(endpoint(1, "n1"),)))
+    reach = Reach(interfaces={N1: frozenset(allowed)} if allowed else {})
+    told = Told({vip: replace(one, reach="lan") for vip, one in served.items()}, around(lan=reach))
+
+    assert make_table(told, HERE).vips[Key(VIP, LAN)].mine.why is why
+    assert named_interfaces(told.around, N1) == (allowed or set())
+
+
+@pytest.mark.parametrize(
+    ("facts", "ready"),
+    [
+        pytest.param([NodeFacts(N2), NodeFacts(N3)], True, id="all others"),
+        pytest.param([NodeFacts(N2), NodeFacts(N3, ready_now=False)], False, id="not one of them"),
+        pytest.param([NodeFacts(N2)], False, id="one has no Node"),
+        pytest.param([], False, id="Nodes aren't known"),
+    ],
+)
+def test_whether_the_api_says_that_the_others_are_ready(facts: list[NodeFacts], *, ready: bool) -> None:
+    place = HERE._replace(members=[N1, N2, N3])
+
+    assert make_table(Told({}, around(NodeFacts(N1, ready_now=False), *facts)), place).peers_ready is ready

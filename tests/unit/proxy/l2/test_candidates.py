@@ -1,7 +1,7 @@
 import pytest
 
 from endpointslice.types import NodeName
-from proxy.l2.candidates import Candidate, Demand, NodeFacts, Options, Why, judge
+from proxy.l2.candidates import Candidate, Demand, NodeFacts, Options, Reach, Why, judge
 from proxy.l2.types import Tier
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -34,7 +34,6 @@ DEFAULTS = Options()
             Why.NO_LOCAL_ENDPOINT,
             id="and make nobody local",
         ),
-        pytest.param(NodeFacts(N1, advertised=False), SERVED, DEFAULTS, Why.NO_ADVERTISEMENT, id="no advertisement"),
         pytest.param(
             NodeFacts(N1), Demand(pinned=frozenset({N2}), ready={N1: 1}), DEFAULTS, Why.PINNED_ELSEWHERE, id="pinned"
         ),
@@ -58,6 +57,18 @@ DEFAULTS = Options()
         pytest.param(
             NodeFacts(N1, cordoned=True), SERVED, Options(leaves_cordoned=True), Why.CORDONED, id="unless asked to"
         ),
+        pytest.param(NodeFacts(N1, ready_now=False), SERVED, DEFAULTS, Why.ELIGIBLE, id="NotReady for a moment"),
+        pytest.param(NodeFacts(N1, exists=False), SERVED, DEFAULTS, Why.NO_NODE, id="no Node of that name"),
+        pytest.param(NodeFacts(N1, leaving=True), SERVED, DEFAULTS, Why.LEAVING, id="being deleted"),
+        pytest.param(NodeFacts(N1, drained=True), SERVED, DEFAULTS, Why.DRAINING, id="drained by its annotation"),
+        pytest.param(NodeFacts(N1, shutting_down=True), SERVED, DEFAULTS, Why.DRAINING, id="shut down"),
+        pytest.param(
+            NodeFacts(N1, excluded=True, cordoned=True, leaving=True),
+            Demand(pinned=frozenset({N2}), ready={N1: 1}),
+            DEFAULTS,
+            Why.PINNED_ELSEWHERE,
+            id="what a person said is told first",
+        ),
     ],
 )
 def test_a_node_may_own_an_address_or_the_reason_is_told(
@@ -76,7 +87,20 @@ def test_tiers_are_ready_then_draining_then_none() -> None:
 def test_weights_of_advertisements_and_of_the_service_add_up() -> None:
     demand = Demand(ready={N1: 1}, preferred={N1: 30})
 
-    assert judge(NodeFacts(N1, weight=12), demand, DEFAULTS).preference == 42
+    assert judge(NodeFacts(N1), demand, DEFAULTS, Reach(weights={N1: 12})).preference == 42
+
+
+@pytest.mark.parametrize(
+    ("nodes", "why"),
+    [
+        pytest.param(None, Why.ELIGIBLE, id="all"),
+        pytest.param(frozenset({N1, N2}), Why.ELIGIBLE, id="this one"),
+        pytest.param(frozenset({N2}), Why.NO_ADVERTISEMENT, id="another"),
+        pytest.param(frozenset(), Why.NO_ADVERTISEMENT, id="none"),
+    ],
+)
+def test_an_advertisement_is_for_some_nodes(nodes: frozenset[NodeName] | None, why: Why) -> None:
+    assert judge(NodeFacts(N1), SERVED, DEFAULTS, Reach(nodes)).why is why
 
 
 def test_the_number_of_endpoints_counts_only_where_being_close_does() -> None:
@@ -92,5 +116,6 @@ def test_codes_are_stable() -> None:
         *("node-out-of-service", "node-not-ready", "node-cordoned", "no-endpoints", "no-local-endpoint"),
         *("not-in-table", "not-programmed", "no-interface", "no-carrier", "draining", "listening", "suspended"),
         *("barred", "address-in-use", "silent", "left"),
+        *("no-such-node", "node-leaving", "unknown-interface", "interface-not-advertised"),
     }
     assert Candidate(N1).why is Why.ELIGIBLE
