@@ -22,7 +22,7 @@ from proxy.announcer.notes import show_report
 from proxy.announcer.orders import read_orders
 from proxy.announcer.outside import Outside
 from proxy.announcer.packets import Captured, PacketSocket
-from proxy.announcer.served import Told, locate, make_table, named_interfaces, used_wires
+from proxy.announcer.served import Said, locate, make_table, named_interfaces, used_wires
 from proxy.announcer.sightings import Sighting
 from proxy.announcer.speech import AddressBook, Known, Question, Speech
 from proxy.announcer.status import Status, describe
@@ -82,7 +82,7 @@ class Announcer:
         self._links = Links((), ())
         self._found: Mapping[Channel, WireLink] = {}  # all wires that there are
         self._used: frozenset[Channel] = frozenset()  # those that ever had an address
-        self._told = Told({})
+        self._said = Said({})
         self._members: frozenset[NodeName] = frozenset()
         self._wire_of: dict[IP, Channel] = {}
         self._question: Question | None = None  # the frame that is being looked at
@@ -158,20 +158,20 @@ class Announcer:
             self.step(ProxyGone())
             return
         metrics.TABLE_AGE.set(news.age_s)
-        if news.told is None:
+        if news.said is None:
             self.step(TableFresh(news.age_s))
         else:
-            self._told = news.told
+            self._said = news.said
             self._update_wires()
             self._update_table(news.age_s)
-        for event in read_orders(self.state, self._told.around):
+        for event in read_orders(self.state, self._said.around):
             self.step(event)
 
     def _update_wires(self) -> None:
         """Sockets first, then the machine: it speaks at once."""
-        named = named_interfaces(self._told.around, self.state.settings.node)
+        named = named_interfaces(self._said.around, self.state.settings.node)
         self._found = find_wires(self._links.interfaces, self._links.gateways, self._parts.gateways, named)
-        self._used |= used_wires(self._told.served, self._found)
+        self._used |= used_wires(self._said.served, self._found)
         before = self._parts.outside.links
         after = {wire: self._found[wire] for wire in self._used if wire in self._found}
         if before == after:
@@ -191,7 +191,7 @@ class Announcer:
     def _update_table(self, age_s: float) -> None:
         self._members = frozenset(member.node for member in self.state.members.values() if member.node)
         here = locate(self.state.settings.node, self._found, self._used)
-        table = make_table(self._told, here._replace(members=self._members, options=self._parts.options))
+        table = make_table(self._said, here._replace(members=self._members, options=self._parts.options))
         old = self.state.table.vips
         vips = {key: old[key] if old.get(key) == vip else vip for key, vip in table.vips.items()}
         self._wire_of = {key.vip: key.wire for key in vips}
@@ -200,13 +200,13 @@ class Announcer:
     def note_members(self) -> None:
         """Members that came are candidates from now on."""
         new = any(member.node and member.node not in self._members for member in self.state.members.values())
-        if self._told.served and new:
+        if self._said.served and new:
             self._update_table(max(0.0, self._clock() - self.state.fresh_s))
 
     def describe(self, without: NodeName) -> Status:
         """For people; `without`: as if that node were lost."""
-        unplaced = tuple(sorted(self._told.served.keys() - self._wire_of.keys()))
-        problems = self._told.around.problems
+        unplaced = tuple(sorted(self._said.served.keys() - self._wire_of.keys()))
+        problems = self._said.around.problems
         return replace(describe(self.state, self._clock(), without), no_interface=unplaced, problems=problems)
 
     # What comes in.

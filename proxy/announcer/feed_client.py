@@ -18,7 +18,7 @@ from proxy.announcer.feed_frames import (
     parse_content,
     parse_length,
 )
-from proxy.announcer.served import Told
+from proxy.announcer.served import Said
 
 log = structlog.get_logger()
 
@@ -26,9 +26,9 @@ RETRY_S = 0.5
 
 
 class News(NamedTuple):
-    """From the proxy; `told` None: what it told before stands."""
+    """From the proxy; `said` None: what it told before stands."""
 
-    told: Told | None
+    said: Said | None
     age_s: float
 
 
@@ -68,7 +68,7 @@ class FeedClient:
             time.sleep(RETRY_S)
 
     def _listen(self, sock: socket.socket) -> None:
-        known = Told({})
+        known = Said({})
         while True:
             frame = parse_content(_read(sock, parse_length(_read(sock, LENGTH_BYTES))))
             if isinstance(frame, Alive):

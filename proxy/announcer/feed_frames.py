@@ -10,7 +10,7 @@ import msgspec
 
 from endpointslice.types import IP
 from proxy.announcer.around import Around
-from proxy.announcer.served import Served, Told
+from proxy.announcer.served import Said, Served
 
 LENGTH_BYTES = 4
 LARGEST_BYTES = 1 << 22
@@ -69,7 +69,7 @@ def parse_content(content: bytes) -> Frame:
         raise BrokenFrameError(str(error)) from error
 
 
-def split_change(before: Told | None, after: Told, age_s: float) -> Iterator[Part]:
+def split_change(before: Said | None, after: Said, age_s: float) -> Iterator[Part]:
     """The frames that bring a reader from `before` to `after`; None: it knows nothing, and gets at least one."""
     known = before.served if before is not None else {}
     changed = [served for vip, served in after.served.items() if known.get(vip) != served]
@@ -83,10 +83,10 @@ def split_change(before: Told | None, after: Told, age_s: float) -> Iterator[Par
         yield Part(tuple(part), gone if last else (), first, last, age_s, around if last else None)
 
 
-def apply_part(known: Told, part: Part) -> Told:
+def apply_part(known: Said, part: Part) -> Said:
     """What the reader knows after a part."""
     after = {} if part.first else dict(known.served)
     for vip in part.gone:
         after.pop(vip, None)
     after.update({served.vip: served for served in part.changed})
-    return Told(after, known.around if part.around is None else part.around)
+    return Said(after, known.around if part.around is None else part.around)

@@ -15,7 +15,7 @@ from endpointslice.types import Kind, NodeName
 from proxy.announcer.around import Surveyed, describe_around, make_advertising
 from proxy.announcer.feed_frames import ALIVE_S, Alive, Frame, pack_frame, split_change
 from proxy.announcer.readiness import Readiness, watch_readiness
-from proxy.announcer.served import Told, know_own_node, list_served
+from proxy.announcer.served import Said, know_own_node, list_served
 from proxy.commits import Commit
 from proxy.sources import KindStatus
 
@@ -38,7 +38,7 @@ class Feed:
         self._changed = threading.Condition()  # guards the next ones, between the loop's thread and the readers'
         self._snapshot: Snapshot | None = None  # None: nothing was committed yet
         self._version = 0
-        self._told = 0, Told({})  # of which version
+        self._told = 0, Said({})  # of which version
         self._surveyed = Surveyed()
         self._connected = False  # whether changes of Nodes would reach us
         self._readiness = Readiness()
@@ -94,7 +94,7 @@ class Feed:
     def tell(self, reader: socket.socket) -> None:
         """Send to one reader until it goes away."""
         version = 0
-        known: Told | None = None
+        known: Said | None = None
         try:
             while self._server is not None:
                 version, told = self._wait(version)
@@ -108,7 +108,7 @@ class Feed:
         except OSError as error:
             log.info("announcer_left", why=str(error))
 
-    def _wait(self, version: int) -> tuple[int, Told | None]:
+    def _wait(self, version: int) -> tuple[int, Said | None]:
         """What there is to tell, if that may have changed since that version; else None after a second."""
         with self._changed:
             if self._version == version:
@@ -129,14 +129,14 @@ class Feed:
             log.info("nodes_not_ready", nodes=sorted(self._readiness.lost))
             self._version += 1
 
-    def _tell_now(self, snapshot: Snapshot) -> Told:
+    def _tell_now(self, snapshot: Snapshot) -> Said:
         surveyed = self._surveyed
         if surveyed.state.objects:
             advertising = make_advertising(surveyed)
             served = list_served(snapshot, advertising)
             reaches = (one.reach for one in served.values())
-            return Told(served, describe_around(surveyed, self._readiness, advertising, reaches))
-        return Told(list_served(snapshot), know_own_node(snapshot, self._node))
+            return Said(served, describe_around(surveyed, self._readiness, advertising, reaches))
+        return Said(list_served(snapshot), know_own_node(snapshot, self._node))
 
     def _age_s(self) -> float:
         """How long we have been without a word from the API; 0 while all kinds are connected."""

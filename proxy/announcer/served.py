@@ -38,7 +38,7 @@ class Served(msgspec.Struct, frozen=True):
     reach: str = ANYWHERE  # the name of one of Around's
 
 
-class Told(NamedTuple):
+class Said(NamedTuple):
     """All that a proxy tells its announcer."""
 
     served: Mapping[IP, Served]
@@ -137,11 +137,11 @@ def merge_demands(one: Demand, other: Demand) -> Demand:
     )
 
 
-def make_table(told: Told, place: Place) -> Table:
+def make_table(said: Said, place: Place) -> Table:
     """The table of this node: each address on the wire that it is in; others are judged by what we know of them."""
-    around = told.around
+    around = said.around
     vips: dict[Key, Vip] = {}
-    for one in told.served.values():
+    for one in said.served.values():
         wire = wire_of(one.vip, place.wires)
         if wire is None:
             continue

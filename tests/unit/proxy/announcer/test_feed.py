@@ -49,8 +49,8 @@ class World:
         """Of the next news that have one."""
         while True:
             news = self.heard.get(timeout=PATIENCE_S)
-            if isinstance(news, News) and news.told is not None:
-                return set(news.told.served)
+            if isinstance(news, News) and news.said is not None:
+                return set(news.said.served)
 
     def gone(self) -> str:
         """Why the proxy is gone, of the next such news."""
@@ -125,7 +125,7 @@ def test_an_api_that_is_lost_makes_the_table_older_and_nothing_else(world: World
     while True:
         news = world.heard.get(timeout=PATIENCE_S)
         assert isinstance(news, News)
-        assert news.told is None
+        assert news.said is None
         if news.age_s > 1.0:
             return
 

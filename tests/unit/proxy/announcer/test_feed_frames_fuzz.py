@@ -18,7 +18,7 @@ from proxy.announcer.feed_frames import (
     parse_length,
     split_change,
 )
-from proxy.announcer.served import Served, Told
+from proxy.announcer.served import Said, Served
 from proxy.l2.candidates import Demand, NodeFacts, Reach
 from tests.fuzz_inputs import damaged
 
@@ -51,7 +51,7 @@ surroundings = st.builds(
     st.dictionaries(st.text(max_size=3), reaches),
     st.lists(st.text(max_size=9), max_size=2).map(tuple),
 )
-all_told = st.builds(Told, tables, surroundings)
+all_told = st.builds(Said, tables, surroundings)
 SEEDS = [
     pack_frame(Part((Served(IP("192.0.2.1"), Demand(ready={NODES[0]: 1})),), age_s=1.0)),
     pack_frame(Alive(2.0)),
@@ -59,8 +59,8 @@ SEEDS = [
 
 
 @given(st.one_of(st.none(), all_told), all_told)
-def test_a_reader_ends_with_what_is_told(before: Told | None, after: Told) -> None:
-    known = before or Told({})
+def test_a_reader_ends_with_what_is_told(before: Said | None, after: Said) -> None:
+    known = before or Said({})
 
     for frame in split_change(before, after, 0.5):
         packed = pack_frame(frame)
@@ -73,7 +73,7 @@ def test_a_reader_ends_with_what_is_told(before: Told | None, after: Told) -> No
 
 
 @given(all_told)
-def test_who_knows_nothing_hears_of_everything_even_if_that_is_nothing(after: Told) -> None:
+def test_who_knows_nothing_hears_of_everything_even_if_that_is_nothing(after: Said) -> None:
     frames = list(split_change(None, after, 0.0))
 
     assert frames[0].first

@@ -18,7 +18,7 @@ from endpointslice.types import (
     TrafficPolicy,
 )
 from proxy.announcer.around import Around
-from proxy.announcer.served import Place, Told, know_own_node, list_served, make_table, named_interfaces, used_wires
+from proxy.announcer.served import Place, Said, know_own_node, list_served, make_table, named_interfaces, used_wires
 from proxy.l2.candidates import Demand, NodeFacts, Reach, Why
 from proxy.l2.types import Channel, Key, Tier
 
@@ -79,7 +79,7 @@ def test_nodes_that_a_service_asks_for_are_told() -> None:
     asking = replace(WEB, announce_on=frozenset({N2}), prefer_nodes=((N2, 50),))
 
     served = list_served(snapshot(asking, endpoints=(endpoint(1, "n1"),)))
-    vip = make_table(Told(served), HERE._replace(members=[N2])).vips[Key(VIP, LAN)]
+    vip = make_table(Said(served), HERE._replace(members=[N2])).vips[Key(VIP, LAN)]
 
     assert vip.mine.why is Why.PINNED_ELSEWHERE
     assert [(other.why, other.preference) for other in vip.others] == [(Why.ELIGIBLE, 50)]
@@ -99,7 +99,7 @@ def test_two_services_at_one_address_need_a_node_that_serves_both_under_policy_l
 def test_a_node_that_is_not_ready_says_so() -> None:
     world = snapshot(WEB, endpoints=(endpoint(1, "n2"),), node=Node(N1, ready=False))
 
-    table = make_table(Told(list_served(world), know_own_node(world, N1)), HERE)
+    table = make_table(Said(list_served(world), know_own_node(world, N1)), HERE)
 
     assert table.vips[Key(VIP, LAN)].mine.why is Why.NOT_READY
 
@@ -107,7 +107,7 @@ def test_a_node_that_is_not_ready_says_so() -> None:
 def test_members_and_nodes_with_endpoints_are_candidates() -> None:
     served = list_served(snapshot(WEB, endpoints=(endpoint(1, "n2"),)))
 
-    vip = make_table(Told(served), HERE._replace(members=[N1, N3])).vips[Key(VIP, LAN)]
+    vip = make_table(Said(served), HERE._replace(members=[N1, N3])).vips[Key(VIP, LAN)]
 
     assert (vip.mine.node, vip.mine.why, vip.mine.tier) == (N1, Why.ELIGIBLE, Tier.NONE)
     assert [(other.node, other.tier) for other in vip.others] == [(N2, Tier.READY), (N3, Tier.NONE)]
@@ -116,7 +116,7 @@ def test_members_and_nodes_with_endpoints_are_candidates() -> None:
 def test_an_address_in_no_subnet_of_ours_is_left_out() -> None:
     served = list_served(snapshot(replace(WEB, load_balancer_ips=(OTHER,)), endpoints=(endpoint(1, "n1"),)))
 
-    assert not make_table(Told(served), HERE).vips
+    assert not make_table(Said(served), HERE).vips
     assert not used_wires(served, [LAN])
 
 
@@ -128,7 +128,7 @@ def test_each_node_is_judged_by_its_own_facts() -> None:
     served = list_served(snapshot(WEB, endpoints=(endpoint(1, "n2"),)))
     known = around(NodeFacts(N1, excluded=True), NodeFacts(N2, out_of_service=True))
 
-    vip = make_table(Told(served, known), HERE._replace(members=[N3])).vips[Key(VIP, LAN)]
+    vip = make_table(Said(served, known), HERE._replace(members=[N3])).vips[Key(VIP, LAN)]
 
     assert vip.mine.why is Why.EXCLUDED
     assert {other.node: other.why for other in vip.others} == {N2: Why.OUT_OF_SERVICE, N3: Why.NO_NODE}
@@ -137,7 +137,7 @@ def test_each_node_is_judged_by_its_own_facts() -> None:
 def test_where_no_node_is_known_all_are_as_good() -> None:
     served = list_served(snapshot(WEB, endpoints=(endpoint(1, "n2"),)))
 
-    vip = make_table(Told(served), HERE._replace(members=[N3])).vips[Key(VIP, LAN)]
+    vip = make_table(Said(served), HERE._replace(members=[N3])).vips[Key(VIP, LAN)]
 
     assert {one.why for one in (vip.mine, *vip.others)} == {Why.ELIGIBLE}
 
@@ -154,7 +154,7 @@ def test_where_no_node_is_known_all_are_as_good() -> None:
 def test_only_interfaces_that_are_named_answer(allowed: set[str] | None, why: Why) -> None:
     served = list_served(snapshot(WEB, endpoints=(endpoint(1, "n1"),)))
     reach = Reach(interfaces={N1: frozenset(allowed)} if allowed else {})
-    told = Told({vip: replace(one, reach="lan") for vip, one in served.items()}, around(lan=reach))
+    told = Said({vip: replace(one, reach="lan") for vip, one in served.items()}, around(lan=reach))
 
     assert make_table(told, HERE).vips[Key(VIP, LAN)].mine.why is why
     assert named_interfaces(told.around, N1) == (allowed or set())
@@ -172,4 +172,4 @@ def test_only_interfaces_that_are_named_answer(allowed: set[str] | None, why: Wh
 def test_whether_the_api_says_that_the_others_are_ready(facts: list[NodeFacts], *, ready: bool) -> None:
     place = HERE._replace(members=[N1, N2, N3])
 
-    assert make_table(Told({}, around(NodeFacts(N1, ready_now=False), *facts)), place).peers_ready is ready
+    assert make_table(Said({}, around(NodeFacts(N1, ready_now=False), *facts)), place).peers_ready is ready
