@@ -2,9 +2,6 @@
 
 import subprocess
 from collections.abc import Iterable
-from contextlib import ExitStack
-from types import TracebackType
-from typing import Self
 
 from e2e.lan import links
 from e2e.lan.cuts import Cut, render_cuts
@@ -12,18 +9,15 @@ from e2e.lan.members import TCP_PORT, UDP_PORT, Member, make_mac, plan_cold, pla
 from e2e.lan.programs import PROGRAMS
 from e2e.world import netns
 from e2e.world.cluster import EVERYWHERE, NODE
-from e2e.world.processes import start_program, stop_programs, wait_ready
-from e2e.world.signals import exit_on_signals, signals_held
+from e2e.world.place import Place
+from e2e.world.processes import start_program, wait_ready
 
 
-class Lan:
-    """Nodes that serve the VIP, two clients and a router on a bridge. Used as a context manager; needs root.
-
-    The constructor only plans; entering builds, and sweeps what killed runs left behind. Nobody owns the VIP yet.
-    """
+class Lan(Place):
+    """Nodes that serve the VIP, two clients and a router on a bridge. Nobody owns the VIP at first."""
 
     def __init__(self, label: str, nodes: int = 3) -> None:
-        self.prefix = netns.unique_prefix(label)
+        super().__init__(label)
         self.bridge = self.prefix + "bridge"
         self.nodes = plan_nodes(self.prefix, nodes)
         self.router = plan_router(self.prefix)
@@ -34,29 +28,6 @@ class Lan:
         self._away: set[Member] = set()  # their links are taken out
         self._down: set[Member] = set()
         self._generations: dict[Member, int] = {}  # of MACs
-        self._handlers = ExitStack()
-
-    def __enter__(self) -> Self:
-        netns.sweep_namespaces()
-        self._handlers.enter_context(exit_on_signals())
-        try:
-            self._build()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Remove everything; a signal that arrives meanwhile is seen afterwards."""
-        with signals_held(), self._handlers:
-            stop_programs(self._servers)
-            self._servers.clear()
-            netns.remove_namespaces(netns.list_namespaces(self.prefix))
 
     def cut_link(self, node: Member) -> None:
         """The node's port goes down: both ends lose the carrier."""
@@ -104,6 +75,10 @@ class Lan:
         self._generations[node] = generation
         if generation == 0:
             del self._generations[node]
+
+    def _take_programs(self) -> list[subprocess.Popen[str]]:
+        servers, self._servers = self._servers, []
+        return servers
 
     def _build(self) -> None:
         names = [self.bridge, *(member.netns for member in self.members)]

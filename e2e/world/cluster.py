@@ -3,14 +3,12 @@
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from types import MappingProxyType, TracebackType
-from typing import Self
+from types import MappingProxyType
 
 from e2e.world import links, netns
 from e2e.world.hosts import Host, Node, NodeSpec, Pod, PodSpec, plan_lan, plan_node, plan_outside, plan_pod
+from e2e.world.place import Place
 from e2e.world.processes import start_program, stop_programs, wait_ready
-from e2e.world.signals import exit_on_signals, signals_held
 
 # No duplicate address detection: an address is of use at once. Link-local ones stay, neighbour discovery needs them.
 # No limit on ICMP errors: by default six refused datagrams in a row are answered, then one a second.
@@ -34,14 +32,11 @@ NODE = {
 _SOURCE_PORTS = 65536 - 1024
 
 
-class World:
-    """Nodes on a LAN, a client outside, and pods that come and go. Used as a context manager; needs root.
-
-    The constructor only plans; entering builds, and sweeps what killed runs left behind.
-    """
+class World(Place):
+    """Nodes on a LAN, a client outside, and pods that come and go."""
 
     def __init__(self, label: str, nodes: Sequence[NodeSpec]) -> None:
-        self.prefix = netns.unique_prefix(label)
+        super().__init__(label)
         self.lan = plan_lan(self.prefix + "lan")
         self.outside = plan_outside(self.prefix + "outside")
         planned = [plan_node(spec, self.prefix + spec.name, number) for number, spec in enumerate(nodes, 1)]
@@ -50,7 +45,6 @@ class World:
         self._servers: dict[str, subprocess.Popen[str]] = {}
         self._numbers: Counter[str] = Counter()  # pods so far on each node
         self._ports: Counter[str] = Counter()  # source ports so far of each host
-        self._handlers = ExitStack()
 
     @property
     def pods(self) -> Mapping[str, Pod]:
@@ -62,21 +56,6 @@ class World:
         if name == self.outside.name:
             return self.outside
         return (self.nodes.get(name) or self._pods[name]).host
-
-    def __enter__(self) -> Self:
-        netns.sweep_namespaces()
-        self._handlers.enter_context(exit_on_signals())
-        try:
-            self._build()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _build(self) -> None:
         nodes = list(self.nodes.values())
@@ -128,13 +107,11 @@ class World:
         self._ports[host] += number
         return 1024 + first % _SOURCE_PORTS
 
-    def close(self) -> None:
-        """Remove everything; a signal that arrives meanwhile is seen afterwards."""
-        with signals_held(), self._handlers:
-            stop_programs(self._servers.values())
-            self._servers.clear()
-            self._pods.clear()
-            netns.remove_namespaces(netns.list_namespaces(self.prefix))
+    def _take_programs(self) -> list[subprocess.Popen[str]]:
+        servers = list(self._servers.values())
+        self._servers.clear()
+        self._pods.clear()
+        return servers
 
     def _plan_pod(self, spec: PodSpec) -> Pod:
         if spec.name in self._pods:
