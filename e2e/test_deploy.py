@@ -1,15 +1,24 @@
 """As an administrator I render deploy/ by kustomize or by Helm, and a real API server takes every object of it."""
 
+import base64
 import copy
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from e2e.addresses import METRICS_PORT as CONTROLLER_PORT
+from e2e.addresses import NAMESPACE, ControllerProcess, install
+from e2e.announcers import METRICS_PORT as ANNOUNCER_PORT
+from e2e.announcers import AnnouncerProcess
 from e2e.cluster.cluster import Cluster
 from e2e.cluster.daemon import METRICS_PORT
 from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.objects import add_namespace
+from e2e.controlplane.waiting import wait_for
 from e2e.deploy.rendering import (
     CHART,
     DEPLOY,
@@ -21,12 +30,17 @@ from e2e.deploy.rendering import (
     kustomize,
     values_of,
 )
+from proxy.announcer.keyring import SHORTEST_BYTES
 from tests.unit.deploy.monitoring import list_metrics
 
 pytestmark = pytest.mark.e2e
 
 _EXAMPLES = sorted(path.parent for path in (DEPLOY / "examples").glob("*/kustomization.yaml"))
-FOLDERS = [DEPLOY / "base", DEPLOY / "cleanup", *(DEPLOY / "overlays" / name for name in OVERLAYS), *_EXAMPLES]
+FOLDERS = [
+    *(DEPLOY / name for name in ("base", "cleanup", "crds", "controller")),
+    *(DEPLOY / "overlays" / name for name in OVERLAYS),
+    *_EXAMPLES,
+]
 
 
 @pytest.fixture(scope="session")
@@ -42,11 +56,27 @@ def test_a_kustomization_is_taken_by_the_api_server(
     control_plane: ControlPlane, kube_binary: Path, folder: Path
 ) -> None:
     objects = kustomize(kube_binary, folder)
+    add_namespace(control_plane.api, NAMESPACE)
 
     told = control_plane.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", text=dump(objects))
 
     assert len(told.splitlines()) == len(objects)
     assert told.count("(server dry run)") == len(objects)
+
+
+def test_the_chart_says_of_the_controller_what_the_kustomizations_say(
+    control_plane: ControlPlane, kube_binary: Path, helm: str, tmp_path: Path
+) -> None:
+    add_namespace(control_plane.api, NAMESPACE)
+    wanted = [one for part in ("crds", "controller") for one in kustomize(kube_binary, DEPLOY / part)]
+    without = in_substance(helm_template(helm, {}, tmp_path))
+
+    rendered = helm_template(helm, {"controller": {"enabled": True}}, tmp_path)
+
+    found = in_substance(rendered)
+    assert {key: one for key, one in found.items() if key not in without} == in_substance(wanted)
+    told = control_plane.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", text=dump(rendered))
+    assert told.count("(server dry run)") == len(rendered)
 
 
 def test_a_misspelt_field_would_have_been_refused(control_plane: ControlPlane, kube_binary: Path) -> None:
@@ -77,6 +107,8 @@ def test_the_chart_says_in_substance_what_an_overlay_says(
         pytest.param({"apiSrever": "https://a:6443"}, "apiSrever", id="a misspelt value"),
         pytest.param({"apiServer": "192.0.2.1:6443"}, "apiServer", id="an address that is no URL"),
         pytest.param({"maxUnavailable": 0}, "maxUnavailable", id="an update that can't begin"),
+        pytest.param({"announcer": {"key": "secret"}}, "announcer", id="a key where there is none"),
+        pytest.param({"controller": {"replicas": 0}}, "replicas", id="nobody to give addresses"),
         pytest.param({"ports": {"healthz": 0, "metrics": 1}}, "healthz", id="a port that is none"),
     ],
 )
@@ -105,6 +137,14 @@ def test_the_charts_options_reach_the_pod(helm: str, tmp_path: Path) -> None:
     assert "hostPort: 10300" in text
 
 
+def test_the_chart_makes_a_key_of_its_own_where_no_secret_is_named(helm: str, tmp_path: Path) -> None:
+    made = in_substance(helm_template(helm, {"announcer": {"enabled": True}}, tmp_path))["Secret", "closeby-announcer"]
+
+    assert isinstance(made, dict)
+    assert list(made["data"]) == ["1"]
+    assert len(base64.b64decode(made["data"]["1"])) >= SHORTEST_BYTES
+
+
 def test_the_chart_is_no_riddle_to_helms_own_look(helm: str, tmp_path: Path) -> None:
     import subprocess  # noqa: PLC0415  # here alone
 
@@ -115,13 +155,27 @@ def test_the_chart_is_no_riddle_to_helms_own_look(helm: str, tmp_path: Path) -> 
     assert done.returncode == 0, done.stdout
 
 
-def test_a_daemon_has_every_metric_that_rules_and_dashboard_ask_for(cluster: Cluster) -> None:
-    code, text = cluster.daemons["north-1"].http(METRICS_PORT, "/metrics")
-    assert code == 200
+@pytest.fixture
+def pages(cluster: Cluster, tmp_path: Path) -> Iterator[list[int]]:
+    """Ports of metrics on north-1: of its proxy, of an announcer, and of a controller."""
+    netns = cluster.daemons["north-1"].site.netns
+    kubeconfig = install(cluster.plane, tmp_path)
+    with ExitStack() as running:
+        address = ("--metrics-bind-address", f"127.0.0.1:{CONTROLLER_PORT}")
+        controller = ControllerProcess("metrics", kubeconfig, tmp_path, *address, netns=netns)
+        running.callback(controller.kill)
+        announcer = AnnouncerProcess("north-1", netns, tmp_path / "announcer")
+        running.callback(announcer.kill)
+        yield [METRICS_PORT, CONTROLLER_PORT, ANNOUNCER_PORT]
 
+
+def test_daemons_have_every_metric_that_rules_and_dashboard_ask_for(cluster: Cluster, pages: list[int]) -> None:
+    proxy = cluster.daemons["north-1"]
     there = set()
-    for family in text_string_to_metric_families(text):
-        endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "info": ("_info",)}
-        there |= {family.name + ending for ending in endings.get(family.type, ("",))}
+    for port in pages:
+        wait_for(lambda: proxy.http(port, "/metrics")[0] == 200, f"port {port} answers", timeout_s=120)  # noqa: B023  # in its round
+        for family in text_string_to_metric_families(proxy.http(port, "/metrics")[1]):
+            endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "info": ("_info",)}
+            there |= {family.name + ending for ending in endings.get(family.type, ("",))}
 
     assert list_metrics() - there == set()

@@ -1,12 +1,15 @@
 """As an administrator I run the image with exactly the rights that the DaemonSet asks for, and it does all its work."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from deploy.image.build import BuildError, build_image
 from deploy.image.debian import DebianError
@@ -15,15 +18,19 @@ from e2e.addresses import NAMESPACE, Shop, install
 from e2e.cluster.cluster import ACCOUNT, Cluster
 from e2e.cluster.daemon import HEALTHZ_PORT
 from e2e.cluster.kernel import list_rules
-from e2e.cluster.space import Space, target
+from e2e.cluster.space import PORT, Space, target
 from e2e.controlplane.waiting import wait_for
 from e2e.deploy.container import Container, Given, oci_config, unpack
 from e2e.deploy.rendering import DEPLOY, kustomize
+from e2e.world.clients import Target
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 NODE = "north-1"
 CLIENT = f"client-{NODE}"
+VIP = "172.30.0.231"
+WITH_ANNOUNCER = "overlays/kind-announcer"
+ANNOUNCER = DEPLOY / "components" / "announcer" / "daemonset.yaml"
 TABLES = ("table ip closeby", "table ip6 closeby")
 
 
@@ -56,6 +63,7 @@ class Node:
         shutil.copy(cluster.plane.ca_certificate, self._account / "ca.crt")
         self._config = folder / "config"
         self._config.mkdir()
+        self.folders = {"config": self._config}
         self._environment = {"NODE_NAME": NODE, "API_SERVER": f"https://{cluster.world.lan.ipv4}:6443"}
 
     def forget_server(self) -> None:
@@ -67,15 +75,23 @@ class Node:
         }
 
     def container(self, name: str, folder: str = "overlays/kind", **rights: Any) -> Container:  # noqa: ANN401  # any right
-        """The first container of the DaemonSet, with these rights in place of its own."""
+        """The first container of the folder's DaemonSet, with these rights in place of its own."""
+        return self.part(name, folder, **rights)
+
+    def part(self, name: str, folder: str, daemon_set: str = "", part: str = "", **rights: Any) -> Container:  # noqa: ANN401  # any right
+        """The same of one of several DaemonSets, and the container of that name."""
         objects = kustomize(self._binary, DEPLOY / folder)
-        pod = next(one for one in objects if one["kind"] == "DaemonSet")["spec"]["template"]["spec"]
-        container = [*pod.get("initContainers", ()), *pod["containers"]][0]
+        pods = {
+            one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in objects if one["kind"] == "DaemonSet"
+        }
+        pod = pods[daemon_set or min(pods)]
+        containers = [*pod.get("initContainers", ()), *pod["containers"]]
+        container = next(one for one in containers if part in {"", one["name"]})
         container["securityContext"] |= rights
         for one in objects:
             if one["kind"] == "ConfigMap":
                 (self._config / "config.conf").write_text(one["data"]["config.conf"])
-        given = Given(self.netns, self._environment, {"config": self._config}, self._account)
+        given = Given(self.netns, self._environment, self.folders, self._account)
         return Container(name, self._image, oci_config(pod, container, ["/usr/local/bin/closeby"], given))
 
 
@@ -191,3 +207,85 @@ def test_the_controllers_deployment_takes_no_right_of_its_node(
     assert code == 0
     assert [event for event in container.events() if event["level"] != "info"] == []
     shop.close()
+
+
+@pytest.fixture
+def sockets(node: Node, tmp_path: Path) -> Path:
+    """The folder that the proxy and the announcer share, as a kubelet makes it, and the announcers' key."""
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    (keys / "1").write_text("a key of the tests, long enough")
+    folder = tmp_path / "sockets"
+    folder.mkdir(mode=0o755)
+    tmp_path.parent.chmod(0o755)  # pytest's is root's alone, and who runs in the container is nobody
+    tmp_path.chmod(0o755)
+    node.folders |= {"keys": keys, "sockets": folder, "announcer": folder}
+    return folder
+
+
+def test_the_announcer_answers_with_no_right_but_packets_and_an_update_moves_nothing(
+    cluster: Cluster, space: Space, node: Node, sockets: Path
+) -> None:
+    for name in ("closeby", "closeby-announcer"):
+        with node.part(f"folder-of-{name}", WITH_ANNOUNCER, name, "sockets") as container:
+            wait_for(lambda: container.exit_code is not None, "it ends", timeout_s=120)  # in its round
+            assert container.exit_code == 0, container.log_file.read_text()
+    assert (sockets.stat().st_mode & 0o777, sockets.stat().st_gid, sockets.stat().st_uid) == (0o770, 65532, 0)
+
+    with ExitStack() as running:
+        proxy = running.enter_context(node.part("proxy", WITH_ANNOUNCER, "closeby", "closeby"))
+        await_ready(cluster, proxy)
+        space.add_pods("web", ["south-1"])
+        space.add_service("web", type="LoadBalancer")
+        ingress = [{"ip": VIP, "ipMode": "VIP"}]
+        cluster.api.patch_status("Service", f"{space.name}/web", {"loadBalancer": {"ingress": ingress}})
+        announcers = [node.part(f"announcer-{n}", WITH_ANNOUNCER, "closeby-announcer", "announcer") for n in (1, 2)]
+        first = running.enter_context(announcers[0])
+        await_announcing(first)
+        served = {"outside": {"south-1"}}
+        cluster.await_served(Target("tcp", VIP, PORT), served)
+
+        second = running.enter_context(announcers[1])
+        await_announcing(second)
+        assert first.stop(10) == 0
+        cluster.await_served(Target("tcp", VIP, PORT), served)
+        said = json.loads(second.exec("/usr/local/bin/closeby", "who-announces", VIP, "-o", "json"))
+        assert second.stop(10) == 0
+
+    assert said["vips"][0]["owner"] == NODE
+    assert [event for event in first.events() + second.events() if event["level"] in {"warning", "error"}] == []
+
+
+def await_announcing(container: Container) -> None:
+    """As the startup probe asks."""
+    (probe,) = [
+        one["startupProbe"]["exec"]["command"]
+        for one in yaml.safe_load(ANNOUNCER.read_text())["spec"]["template"]["spec"]["containers"]
+    ]
+
+    def is_ready() -> bool:
+        assert container.exit_code is None, container.log_file.read_text()
+        try:
+            container.exec(*probe)
+        except AssertionError:
+            return False
+        return True
+
+    wait_for(is_ready, "the announcer is ready", timeout_s=120)
+
+
+@pytest.mark.parametrize(
+    ("rights", "code", "words"),
+    [
+        pytest.param({"capabilities": {"drop": ["ALL"]}}, 1, "CAP_NET_RAW", id="no capability"),
+    ],
+)
+def test_an_announcer_without_its_one_right_says_so_and_ends(
+    node: Node, sockets: Path, rights: dict[str, Any], code: int, words: str
+) -> None:
+    sockets.chmod(0o777)
+    with node.part("poor", WITH_ANNOUNCER, "closeby-announcer", "announcer", **rights) as container:
+        wait_for(lambda: container.exit_code is not None, "it ends", timeout_s=120)
+
+        assert container.exit_code == code
+        assert words in container.log_file.read_text()

@@ -30,12 +30,14 @@ class DualStackServer(ThreadingHTTPServer):
     longest_s = _LONGEST_S
     most_clients = _MOST_CLIENTS
 
-    def __init__(self, address: BindAddress, handler: type[BaseHTTPRequestHandler]) -> None:
+    def __init__(self, address: BindAddress, handler: type[BaseHTTPRequestHandler], *, shared: bool = False) -> None:
+        """`shared`: another process of this user may serve the port, too."""
         wants_v6 = ":" in address.host or (address.host == "" and socket.has_dualstack_ipv6())
         self.address_family = socket.AF_INET6 if wants_v6 else socket.AF_INET
         self._both = address.host == "" and wants_v6
         self._lock = threading.Lock()  # the clients: the accepting thread against theirs
         self._clients: dict[socket.socket, float] = {}  # since when, the oldest first
+        self.allow_reuse_port = shared
         super().__init__((address.host, address.port), handler)
 
     @property

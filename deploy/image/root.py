@@ -66,7 +66,7 @@ _PACKAGES_LEFT = (
     *(f"{name}{part}" for name in _ASYNCIO_ONLY for part in ("", "-*.dist-info")),
     "pygments/lexers/[!_]*",
 )
-_CAP_NET_ADMIN = 12
+_CAP_NET_ADMIN, _CAP_NET_RAW = 12, 13  # the proxy's right, and the announcer's
 _VFS_CAP_REVISION_2 = 0x02000000
 _USERS = "root:x:0:0:root:/:/nonexistent\nnobody:x:65532:65532:nobody:/:/nonexistent\n"
 _COMMAND = f"""#!/usr/bin/{PYTHON} -I
@@ -112,7 +112,7 @@ def owned_files(package: str) -> Iterator[Path]:
 
 
 def lay_system(layer: Path) -> None:
-    """Debian's files, those that every image has, and the right to be NET_ADMIN for whoever may be."""
+    """Debian's files, those that every image has, and the rights on the network for whoever may have them."""
     for name in ("bin", "lib", "lib64", "sbin"):
         (layer / "usr" / name).mkdir(parents=True)
         (layer / name).symlink_to(f"usr/{name}")
@@ -134,16 +134,16 @@ def lay_system(layer: Path) -> None:
     (layer / "etc/group").write_text("root:x:0:\nnobody:x:65532:\n")
     (layer / "etc/nsswitch.conf").write_text("hosts: files dns\n")
     compile_python(layer, f"usr/lib/{PYTHON}")
-    permit_net_admin(layer / "usr/bin" / PYTHON)
+    permit_network(layer / "usr/bin" / PYTHON)
 
 
-def permit_net_admin(file: Path) -> None:
-    """Let a user who isn't root keep CAP_NET_ADMIN over execve, where the container has it (capabilities(7)).
+def permit_network(file: Path) -> None:
+    """Let a user who isn't root keep these over execve, of which the container has one or none (capabilities(7)).
 
-    Permitted, not effective: with the effective bit the kernel refuses to run the file at all without the capability,
-    and `closeby plan` needs none. `proxy/privilege.py` makes it effective.
+    Permitted, not effective: with the effective bit the kernel refuses to run the file at all without both, and
+    `closeby plan` needs none. `proxy/privilege.py` and `proxy/announcer/rights.py` make theirs effective.
     """
-    words = (_VFS_CAP_REVISION_2, 1 << _CAP_NET_ADMIN, 0, 0, 0)
+    words = (_VFS_CAP_REVISION_2, 1 << _CAP_NET_ADMIN | 1 << _CAP_NET_RAW, 0, 0, 0)
     os.setxattr(file, "security.capability", struct.pack("<5I", *words))
 
 

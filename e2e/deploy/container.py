@@ -26,7 +26,7 @@ class Given(NamedTuple):
 
     netns: str  # a named one: the host's
     environment: Mapping[str, str]  # values of the variables that refer to fields and ConfigMaps
-    folders: Mapping[str, Path]  # by the volume's name: of ConfigMaps
+    folders: Mapping[str, Path]  # by the volume's name: of ConfigMaps and Secrets, and in place of the host's own
     account: Path  # token and ca.crt
 
 
@@ -101,7 +101,7 @@ def _pod_mounts(pod: Mapping[str, Any], container: Mapping[str, Any], given: Giv
         access = "ro" if mount.get("readOnly") else "rw"
         if "emptyDir" in volume:
             mounts.append(_mount(path, "tmpfs", "tmpfs", "nosuid", "nodev", "mode=0777", "size=1m"))
-        elif "hostPath" in volume:
+        elif "hostPath" in volume and mount["name"] not in given.folders:
             mounts.append(_mount(path, "bind", volume["hostPath"]["path"], "rbind", "rprivate", access))
         else:
             mounts.append(_mount(path, "bind", str(given.folders[mount["name"]]), "rbind", "rprivate", access))

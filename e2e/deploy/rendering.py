@@ -13,12 +13,18 @@ from e2e.deploy.helm_build import helm_path
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 CHART = DEPLOY / "helm" / "closeby"
-OVERLAYS = ("kind", "kubeadm", "k3s")
+OVERLAYS = tuple(f"{cluster}{part}" for cluster in ("kind", "kubeadm", "k3s") for part in ("", "-announcer"))
 Object = dict[str, Any]
+_EMPTY: tuple[tuple[str, Object], ...] = (("labels", {}), ("annotations", {}))  # once what is Helm's is gone
 _KUBERNETES = "1.36"  # a helm that was built without its stamps thinks of 1.20
 
-_HASH = re.compile(r"^(closeby)-[a-z0-9]{10}$")  # that kustomize appends to a ConfigMap's name
-_OF_HELM = ("app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart", "checksum/config")
+_HASH = re.compile(
+    r"^(closeby)-[bcdfghkmt2456789]{10}$"
+)  # that kustomize appends to a ConfigMap's name, in its letters
+_OF_HELM = (
+    *("app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart", "checksum/config"),
+    "helm.sh/resource-policy",
+)
 
 
 def kustomize(binary: Path, folder: Path) -> list[Object]:
@@ -42,13 +48,14 @@ def helm_template(helm: str, values: Mapping[str, object], folder: Path) -> list
 
 def values_of(objects: Iterable[Object]) -> dict[str, object]:
     """The chart's values that say what an overlay says."""
-    config = next(o for o in objects if o["kind"] == "ConfigMap")["data"]
-    daemon_set = next(o for o in objects if o["kind"] == "DaemonSet")
-    mounted = daemon_set["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"]
+    config = next(one for one in objects if one["kind"] == "ConfigMap")["data"]
+    daemon_sets = {one["metadata"]["name"]: one for one in objects if one["kind"] == "DaemonSet"}
+    mounted = daemon_sets["closeby"]["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"]
     return {
         "apiServer": config["apiServer"],
         "config": yaml.safe_load(config["config.conf"]),
         "existingConfigMap": "" if _HASH.match(mounted) else mounted,
+        "announcer": {"enabled": "closeby-announcer" in daemon_sets, "existingSecret": "closeby-announcer"},
     }
 
 
@@ -71,7 +78,8 @@ def dump(objects: Iterable[Object]) -> str:
 def _plain(value: Any) -> Any:  # noqa: ANN401  # any part of an object
     match value:
         case dict():
-            return {key: _plain(part) for key, part in value.items() if key not in _OF_HELM}
+            plain = {key: _plain(part) for key, part in value.items() if key not in _OF_HELM}
+            return {key: part for key, part in plain.items() if (key, part) not in _EMPTY}
         case list():
             return [_plain(part) for part in value]
         case str() if match := _HASH.match(value):

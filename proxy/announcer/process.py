@@ -26,6 +26,7 @@ from proxy.announcer.control import Request, ask_bytes, serve_control
 from proxy.announcer.counters import read_received
 from proxy.announcer.feed_client import FeedClient, Gone, News
 from proxy.announcer.hand_over import continue_state, parse_state, render_state
+from proxy.announcer.health import Health
 from proxy.announcer.keyring import Keys, KeyWatch, read_keys
 from proxy.announcer.memory_file import read_memory, write_memory
 from proxy.announcer.netlink import Links, LinkWatch
@@ -58,6 +59,7 @@ class Config(msgspec.Struct, frozen=True):
     peers: tuple[IP, ...] = ()
     gateways: tuple[IP, ...] = ()
     options: Options = Options()
+    ready_file: Path | None = None  # None: nobody is told
 
 
 class _Asked(NamedTuple):
@@ -92,6 +94,7 @@ class Process:
             start(settings, drawn, time.monotonic()),
             Parts(self._outside, self._speech, self._speech.book, echo_id, config.gateways, config.options),
         )
+        self.health = Health(config.ready_file)
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._counted: dict[str, int] = {}
@@ -120,6 +123,8 @@ class Process:
         log.info("started", node=self._config.settings.node)
         while not self._ended and not self._handed_over:
             self._wake()
+            self.health.woke(self._announcer.state)
+        self.health.rest()
         if self._handed_over:
             self._wait_for_end()
         else:
@@ -187,6 +192,7 @@ class Process:
                 announcer.take_links(item)
             case News() | Gone():
                 announcer.take_news(item)
+                self.health.told()
             case _Asked(request, answer):
                 answer.put(self._answer(request))
             case _NewKeys(keys):

@@ -100,6 +100,11 @@ _MOST_PORT = 65532
     metavar="ADDRESS",
     help="Where /metrics is served; empty: nowhere.",
 )
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Made once this process answers for its addresses, also in the place of one before: an update waits for it.",
+)
 @log_options
 def announce(**flags: Any) -> None:
     """Answer ARP and NDP for load-balancer addresses, each from one node, until SIGTERM.
@@ -124,16 +129,22 @@ def announce(**flags: Any) -> None:
         drop_rights()
     except RightsError as error:
         raise click.ClickException(str(error)) from error
+    process = _make_process(config)
     if address is not None:
         try:
-            serve_metrics(address)
+            serve_metrics(address, process.health.is_alive, shared=True)
         except OSError as error:
             raise ConfigError(f"--metrics-bind-address: {flags['metrics_bind_address']}: {error.strerror}") from error
-    try:
-        process = Process(config)
-    except OSError as error:
-        raise ConfigError(f"--port: {flags['port']}: {error.strerror}") from error
     process.run()
+
+
+def _make_process(config: Config) -> Process:
+    try:
+        return Process(config)
+    except OSError as error:
+        if error.filename is not None:
+            raise ConfigError(f"--ready-file: {error.filename}: {error.strerror}") from error
+        raise ConfigError(f"--port: {config.ports.first}: {error.strerror}") from error
 
 
 def _read_config(flags: dict[str, Any]) -> Config:
@@ -161,6 +172,7 @@ def _read_config(flags: dict[str, Any]) -> Config:
             leaves_not_ready=not flags["stay_not_ready"],
             ignores_exclude_label=flags["ignore_exclude_label"],
         ),
+        ready_file=flags["ready_file"],
     )
 
 

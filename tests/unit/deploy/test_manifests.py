@@ -9,6 +9,7 @@ import click
 import pytest
 import yaml
 
+from proxy.cli.announce import FEED_SOCKET, announce
 from proxy.cli.controller import controller
 from proxy.cli.run import run
 from proxy.kubeproxy.configure import Own, build_config, name_in_file
@@ -16,7 +17,13 @@ from proxy.kubeproxy.file import parse_config
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 CONFIGS = sorted(DEPLOY.glob("**/config.conf"))
-DAEMON_SETS = [DEPLOY / "base" / "daemonset.yaml", DEPLOY / "cleanup" / "daemonset.yaml"]
+ANNOUNCER = DEPLOY / "components" / "announcer" / "daemonset.yaml"
+RIGHTS = {  # by the file; an initContainer of the announcer's is root without any
+    DEPLOY / "base" / "daemonset.yaml": "NET_ADMIN",
+    DEPLOY / "cleanup" / "daemonset.yaml": "NET_ADMIN",
+    ANNOUNCER: "NET_RAW",
+}
+DAEMON_SETS = [*RIGHTS]
 VERSION = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]["version"]
 
 
@@ -42,7 +49,7 @@ def test_a_configuration_is_taken(path: Path) -> None:
     assert config.oom_score_adj == -997
 
 
-@pytest.mark.parametrize("path", DAEMON_SETS, ids=["the proxy", "its cleanup"])
+@pytest.mark.parametrize("path", DAEMON_SETS, ids=["the proxy", "its cleanup", "the announcer"])
 def test_a_pod_has_the_least_rights(path: Path) -> None:
     pod = pod_of(path)
 
@@ -54,7 +61,8 @@ def test_a_pod_has_the_least_rights(path: Path) -> None:
         assert rights["allowPrivilegeEscalation"] is False
         assert "privileged" not in rights
         assert rights["capabilities"]["drop"] == ["ALL"]
-        assert set(rights["capabilities"].get("add", ())) <= {"NET_ADMIN"}
+        assert set(rights["capabilities"].get("add", ())) <= {RIGHTS[path]}
+        assert rights.get("runAsUser") != 0 or "add" not in rights["capabilities"]
 
 
 def test_of_the_host_it_mounts_its_network_settings_alone() -> None:
@@ -64,11 +72,20 @@ def test_of_the_host_it_mounts_its_network_settings_alone() -> None:
 
 
 def test_every_flag_that_is_given_is_one_of_closebys() -> None:
-    flags = {name for option in run.params if isinstance(option, click.Option) for name in option.opts}
+    (proxy,) = containers_of(DAEMON_SETS[0])
+    patches = yaml.safe_load((ANNOUNCER.parent / "proxy.yaml").read_text())
+    added = [patch["value"] for patch in patches if patch["path"].endswith("/args/-")]
 
-    given = [arg for arg in containers_of(DAEMON_SETS[0])[0]["args"] if arg.startswith("-")]
+    assert flags_in([*proxy["args"], *added]) <= flags_of(run)
+    assert flags_in(pod_of(ANNOUNCER)["containers"][0]["args"]) <= flags_of(announce)
 
-    assert {arg.partition("=")[0] for arg in given} <= flags
+
+def flags_of(command: click.Command) -> set[str]:
+    return {name for option in command.params if isinstance(option, click.Option) for name in option.opts}
+
+
+def flags_in(args: list[str]) -> set[str]:
+    return {arg.partition("=")[0] for arg in args if arg.startswith("-")}
 
 
 def test_the_probes_ask_pages_of_the_health_server() -> None:
@@ -83,7 +100,8 @@ def test_the_probes_ask_pages_of_the_health_server() -> None:
 def test_one_version_stands_everywhere() -> None:
     chart = load(DEPLOY / "helm/closeby/Chart.yaml")
     tags = [
-        load(DEPLOY / part / "kustomization.yaml")["images"][0]["newTag"] for part in ("base", "cleanup", "controller")
+        load(DEPLOY / part / "kustomization.yaml")["images"][0]["newTag"]
+        for part in ("base", "cleanup", "controller", "components/announcer")
     ]
 
     assert {chart["version"], chart["appVersion"], *tags} == {VERSION}
@@ -94,6 +112,28 @@ def test_the_schema_describes_each_value_of_the_chart_and_no_other() -> None:
 
     assert schema["additionalProperties"] is False
     assert set(schema["properties"]) - {"global"} == set(load(DEPLOY / "helm/closeby/values.yaml"))
+
+
+def test_both_ends_of_the_announcers_folder_are_one() -> None:
+    patches = yaml.safe_load((ANNOUNCER.parent / "proxy.yaml").read_text())
+    of_proxy = {patch["path"].rpartition("/")[0].rpartition("/")[2]: patch["value"] for patch in patches}
+    (of_announcer,) = [volume for volume in pod_of(ANNOUNCER)["volumes"] if "hostPath" in volume]
+
+    assert of_proxy["volumes"]["hostPath"] == of_announcer["hostPath"]
+    folder = of_proxy["volumeMounts"]["mountPath"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in pod_of(ANNOUNCER)["containers"][0]["volumeMounts"]}
+    assert of_proxy["args"] == f"--announcer-socket={folder}/{FEED_SOCKET.name}"
+    assert mounts["sockets"] == str(FEED_SOCKET.parent)
+
+
+def test_an_announcer_can_be_followed_before_it_ends() -> None:
+    spec = load(ANNOUNCER)["spec"]
+    container = pod_of(ANNOUNCER)["containers"][0]
+
+    assert spec["updateStrategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    assert "ports" not in container  # in the host's network each is a hostPort, of which a node has one
+    assert "readinessProbe" not in container
+    assert "httpGet" not in container["startupProbe"]  # the one before might answer
 
 
 CONTROLLER = DEPLOY / "controller" / "deployment.yaml"

@@ -42,10 +42,23 @@ def test_alerts_have_names_of_their_own() -> None:
 
 
 def test_the_operators_form_holds_the_same_rules() -> None:
-    monitor, rule = yaml.safe_load_all((FOLDER / "prometheus-operator.yaml").read_text())
+    *monitors, rule = yaml.safe_load_all((FOLDER / "prometheus-operator.yaml").read_text())
 
     assert rule["spec"]["groups"] == load_groups()
-    assert (monitor["kind"], rule["kind"]) == ("PodMonitor", "PrometheusRule")
+    assert {monitor["kind"] for monitor in monitors} == {"PodMonitor"}
+    assert rule["kind"] == "PrometheusRule"
+
+
+def test_both_ways_to_scrape_name_the_jobs_that_rules_ask_for() -> None:
+    jobs = {job["job_name"] for job in yaml.safe_load((FOLDER / "scrape.yaml").read_text())["scrape_configs"]}
+    *monitors, _rule = yaml.safe_load_all((FOLDER / "prometheus-operator.yaml").read_text())
+    labels = [label for one in monitors for end in one["spec"]["podMetricsEndpoints"] for label in end["relabelings"]]
+
+    assert {label["replacement"] for label in labels if label.get("targetLabel") == "job"} == jobs
+    asked = {
+        job for group in load_groups() for rule in group["rules"] for job in re.findall(r'job="([^"]+)"', rule["expr"])
+    }
+    assert asked == jobs
 
 
 def test_each_panel_is_drawn_by_itself() -> None:

@@ -1,5 +1,6 @@
 """The metrics server's pages."""
 
+import errno
 import http.client
 from collections.abc import Iterator
 
@@ -31,12 +32,49 @@ def port() -> Iterator[int]:
     ],
 )
 def test_pages(port: int, path: str, code: int, content: bytes) -> None:
+    status, body, kind = get(port, path)
+
+    assert status == code
+    assert content in body
+    assert kind.startswith("text/plain")
+
+
+def get(port: int, path: str) -> tuple[int, bytes, str]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path)
     response = connection.getresponse()
     body = response.read()
     connection.close()
+    return response.status, body, response.headers["Content-Type"]
 
-    assert response.status == code
-    assert content in body
-    assert response.headers["Content-Type"].startswith("text/plain")
+
+def test_a_process_that_is_stuck_says_so() -> None:
+    server = serve_metrics(BindAddress("127.0.0.1", 0), lambda: False)
+
+    assert get(int(server.server_address[1]), "/healthz")[:2] == (503, b"stuck\n")
+
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("shared", "taken"),
+    [
+        pytest.param(True, False, id="two that share a port, as in an update, both have it"),
+        pytest.param(False, True, id="others are told that it is taken"),
+    ],
+)
+def test_a_port_is_shared_where_both_say_so(*, shared: bool, taken: bool) -> None:
+    first = serve_metrics(BindAddress("127.0.0.1", 0), shared=True)
+    place = BindAddress("127.0.0.1", int(first.server_address[1]))
+    servers, refused = [first], None
+    try:
+        servers.append(serve_metrics(place, shared=shared))
+    except OSError as error:
+        refused = error.errno
+    finally:
+        for server in servers:
+            server.shutdown()
+            server.server_close()
+
+    assert refused == (errno.EADDRINUSE if taken else None)
