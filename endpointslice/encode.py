@@ -85,7 +85,8 @@ def _encode_service(service: Service) -> Encoded:
     )
     ingress = [{"ip": ip, "ipMode": "VIP"} for ip in service.load_balancer_ips]
     annotations = render_announcers(service.announce_on, service.prefer_nodes)
-    head = _envelope(Kind.SERVICE, "v1", service.name, creationTimestamp=service.created, annotations=annotations)
+    known = {"creationTimestamp": service.created, "uid": service.uid, "annotations": annotations}
+    head = _envelope(Kind.SERVICE, "v1", service.name, **known)
     return {**head, "spec": spec, **_given(status={"loadBalancer": {"ingress": ingress}} if ingress else None)}
 
 

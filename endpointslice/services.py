@@ -49,7 +49,7 @@ def convert_service(wire: api.Service, name: str) -> Converted:
         ports=_ports(spec.ports or (), label, skipped),
         type=service_type,
         external_ips=_addresses("spec.externalIPs", spec.external_ips or (), label, skipped),
-        load_balancer_ips=_load_balancer_ips(wire.status, label, skipped),
+        load_balancer_ips=(balanced := _load_balancer_ips(wire.status, label, skipped)),
         source_ranges=_source_ranges(spec.load_balancer_source_ranges or (), label, skipped),
         internal_traffic_policy=_policy(spec.internal_traffic_policy),
         external_traffic_policy=external,
@@ -60,6 +60,7 @@ def convert_service(wire: api.Service, name: str) -> Converted:
         announce_on=announcers.only,
         prefer_nodes=announcers.preferred,
         created=wire.metadata.creation_timestamp or "",
+        uid=wire.metadata.uid or "" if balanced else "",
     )
     return Converted(service, tuple(skipped))
 

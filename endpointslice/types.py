@@ -90,6 +90,7 @@ class Service(msgspec.Struct, frozen=True, gc=False):
     announce_on: frozenset[NodeName] = frozenset()  # only these answer for load-balancer addresses; empty: any
     prefer_nodes: tuple[tuple[NodeName, int], ...] = ()  # these before others, by weight
     created: str = ""  # metadata.creationTimestamp as sent, RFC 3339 in UTC: sorts as text; "" when absent
+    uid: str = ""  # where it has load-balancer addresses: what is told of them belongs to it
 
 
 class SlicePort(msgspec.Struct, frozen=True, gc=False):

@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY, disable_created_metrics
 from endpointslice.external_ips import drop_external_ips
 from endpointslice.snapshot import Changed, Listed
 from proxy import metrics
-from proxy.announcer.feed_server import Feed
+from proxy.announcer.feed_server import Feed, ignore
 from proxy.binding import Binder, ServerSpec
 from proxy.commits import Observer
 from proxy.config import Config, ConfigError
@@ -44,6 +44,7 @@ from proxy.version import VERSION
 
 if TYPE_CHECKING:
     from proxy.announcer.surroundings import Surroundings
+    from proxy.l2status.writer import StatusWriter
 
 log = structlog.get_logger()
 
@@ -64,6 +65,7 @@ class Daemon:
         self._health_checks = HealthCheckServer(config.settings.node, lambda: self._loop.health().healthy, self._tell)
         self._cleaner = Cleaner(self._kernel.families)
         self._surroundings: Surroundings | None = None
+        self._l2_status = self._open_l2_status()
         self._feed = self._open_feed()
         self._ending = ""  # why the process ends without having been told to
         self._loop = Loop(
@@ -74,11 +76,20 @@ class Daemon:
             self._observers(),
         )
 
+    def _open_l2_status(self) -> "StatusWriter | None":
+        api, config = self._started.api, self._config
+        if api is None or config.announcer_socket is None:
+            return None
+        from proxy.l2status.writer import StatusWriter  # noqa: PLC0415  # for those that announce
+
+        return StatusWriter(api, config.pool_namespace, config.settings.node, self._tell)
+
     def _open_feed(self) -> Feed | None:
         path, api = self._config.announcer_socket, self._started.api
         if path is None:
             return None
-        feed = Feed(path, self._config.settings.node, self._source.status, surveys=api is not None)
+        heard = self._l2_status.hear if self._l2_status is not None else ignore
+        feed = Feed(path, self._config.settings.node, self._source.status, heard, surveys=api is not None)
         if api is not None:
             from proxy.announcer.surroundings import Surroundings  # noqa: PLC0415  # for those that announce
 
@@ -88,8 +99,7 @@ class Daemon:
 
     def _observers(self) -> tuple[Observer, ...]:
         observers: list[Observer] = [self._health_checks, self._cleaner]
-        if self._feed is not None:
-            observers.append(self._feed)
+        observers += [part for part in (self._feed, self._l2_status) if part is not None]
         if self._config.manifests is None:
             node = self._config.settings.node
             observers.append(NodeGuard(node, self.end))
@@ -125,6 +135,8 @@ class Daemon:
         self._loop.run()
         if self._surroundings is not None:
             self._surroundings.stop()
+        if self._l2_status is not None:
+            self._l2_status.stop()
         self._source.stop()
         self._config.control_socket.unlink(missing_ok=True)
         log.info("stopped", rules="left in place")  # the servers' threads end with the process
@@ -177,6 +189,8 @@ class Daemon:
             log.warning("control_socket_unusable", socket=str(config.control_socket), why=error.strerror)
         if self._surroundings is not None:
             self._surroundings.start()
+        if self._l2_status is not None:
+            self._l2_status.start()
         if self._feed is not None:
             try:
                 self._feed.start()

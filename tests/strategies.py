@@ -156,7 +156,7 @@ def services(draw: st.DrawFn) -> Service:
         ports=draw(service_ports()),
         type=service_type,
         external_ips=tuple(draw(some_ips)),
-        load_balancer_ips=tuple(draw(some_ips)),
+        load_balancer_ips=(balanced := tuple(draw(some_ips))),
         source_ranges=tuple(draw(st.lists(cidrs(), max_size=2, unique=True))),
         internal_traffic_policy=draw(st.sampled_from(TrafficPolicy)),
         external_traffic_policy=external_traffic_policy,
@@ -167,6 +167,7 @@ def services(draw: st.DrawFn) -> Service:
         announce_on=draw(st.frozensets(node_names, max_size=2)),
         prefer_nodes=tuple(sorted(draw(st.dictionaries(node_names, st.integers(1, 100), max_size=2)).items())),
         created=draw(st.sampled_from(["", "2026-01-01T00:00:00Z"])),
+        uid=draw(st.sampled_from(["", "a-b-c"])) if balanced else "",
     )
 
 

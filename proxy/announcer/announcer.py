@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from endpointslice.types import IP, NodeName
 from proxy.announcer import metrics
 from proxy.announcer.arp import Arp, parse_arp, read_arp
+from proxy.announcer.chronicle import Chronicle
 from proxy.announcer.echo import Echo as EchoPacket
 from proxy.announcer.echo import parse_reply
 from proxy.announcer.ethernet import Drop, EtherType, Frame, format_mac, parse_frame
@@ -67,6 +68,7 @@ class Parts(NamedTuple):
     speech: Speech
     book: AddressBook
     echo_id: int
+    chronicle: Chronicle
     gateways: tuple[IP, ...] = ()  # given by hand
     options: Options = Options()
 
@@ -104,7 +106,7 @@ class Announcer:
 
     def _do(self, action: Action, now: float) -> None:
         speech = self._parts.speech
-        match action:
+        match action:  # of SetTimer nothing is done: the loop reads wake_s of the state
             case Send():
                 speech.send(action, self._reply_to)
             case Reply(key):
@@ -122,11 +124,11 @@ class Announcer:
                 self._parts.outside.flush()
             case Report():
                 show_report(self.state, action, now)
-            case _:  # SetTimer: the loop reads wake_s of the state
-                pass
+                self._parts.chronicle.note(action, self.state.members.get(action.member))
 
     def _own(self, action: Owned | Withdraw) -> None:
         vip, wire = action.key
+        self._parts.chronicle.note_held(action.key, held=isinstance(action, Owned))
         metrics.OWNED.set(len(self.state.mine))
         link = self._parts.outside.links.get(wire)
         if link is None:

@@ -10,14 +10,13 @@ from typing import NamedTuple
 import structlog
 
 from proxy.announcer.feed_frames import (
-    LENGTH_BYTES,
     SILENT_S,
     Alive,
     BrokenFrameError,
     apply_part,
     parse_content,
-    parse_length,
 )
+from proxy.announcer.feed_socket import read_content
 from proxy.announcer.served import Said
 
 log = structlog.get_logger()
@@ -41,9 +40,16 @@ class Gone(NamedTuple):
 class FeedClient:
     """Connects again and again; a table counts once it is whole, so a proxy that dies in between changes nothing."""
 
-    def __init__(self, path: Path, post: Callable[[News | Gone], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        post: Callable[[News | Gone], None],
+        connected: Callable[[socket.socket | None], None] = lambda _sock: None,
+    ) -> None:
+        """`connected` is called with each new connection, and with None when it is gone."""
         self._path = path
         self._post = post
+        self._connected = connected
 
     def start(self) -> None:
         """Begin."""
@@ -58,7 +64,11 @@ class FeedClient:
                     sock.connect(str(self._path))
                     log.info("proxy_connected", socket=str(self._path))
                     told = ""
-                    self._listen(sock)
+                    self._connected(sock)
+                    try:
+                        self._listen(sock)
+                    finally:
+                        self._connected(None)
             except (OSError, EOFError, BrokenFrameError) as error:
                 why = str(error) or type(error).__name__
                 if why != told:
@@ -70,22 +80,10 @@ class FeedClient:
     def _listen(self, sock: socket.socket) -> None:
         known = Said({})
         while True:
-            frame = parse_content(_read(sock, parse_length(_read(sock, LENGTH_BYTES))))
+            frame = parse_content(read_content(sock))
             if isinstance(frame, Alive):
                 self._post(News(None, frame.age_s))
                 continue
             known = apply_part(known, frame)
             if frame.last:
                 self._post(News(known, frame.age_s))
-
-
-def _read(sock: socket.socket, count: int) -> bytes:
-    """So many bytes; EOFError if the peer ends before."""
-    parts: list[bytes] = []
-    while count:
-        part = sock.recv(min(count, 1 << 16))
-        if not part:
-            raise EOFError("the proxy closed the connection")
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)

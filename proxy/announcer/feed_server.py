@@ -13,7 +13,9 @@ import structlog
 from endpointslice.snapshot import Snapshot
 from endpointslice.types import Kind, NodeName
 from proxy.announcer.around import Surveyed, describe_around, make_advertising
-from proxy.announcer.feed_frames import ALIVE_S, Alive, Frame, pack_frame, split_change
+from proxy.announcer.feed_frames import ALIVE_S, Alive, BrokenFrameError, Frame, pack_frame, split_change
+from proxy.announcer.feed_socket import read_content
+from proxy.announcer.ownership import Ownership, parse_ownership
 from proxy.announcer.readiness import Readiness, watch_readiness
 from proxy.announcer.served import Said, know_own_node, list_served
 from proxy.commits import Commit
@@ -24,13 +26,24 @@ log = structlog.get_logger()
 _SEND_S = 10.0  # a reader that takes nothing for so long is given up
 
 Status = Callable[[], Mapping[Kind, KindStatus]]
+Heard = Callable[[Ownership], None]
+
+
+def ignore(_ownership: Ownership) -> None:
+    """For a proxy without an API server to tell."""
 
 
 class Feed:
     """An Observer: keeps what the last commit serves, and sends it to whoever is connected."""
 
-    def __init__(self, path: Path, node: NodeName, status: Status, *, surveys: bool = False) -> None:
-        """`surveys`: nothing is told before `look_around` is called."""
+    def __init__(
+        self, path: Path, node: NodeName, status: Status, heard: Heard = ignore, *, surveys: bool = False
+    ) -> None:
+        """`heard` is called with what an announcer owns, from a thread of its connection.
+
+        `surveys`: nothing is told before `look_around` is called.
+        """
+        self._heard = heard
         self._path = path
         self._node = node
         self._status = status
@@ -72,6 +85,7 @@ class Feed:
         class Handler(BaseRequestHandler):
             def handle(self) -> None:
                 self.request.settimeout(_SEND_S)
+                threading.Thread(target=feed.hear, args=(self.request,), name="announcer-heard", daemon=True).start()
                 feed.tell(self.request)
 
         self._path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -107,6 +121,18 @@ class Feed:
                 known = known if told is None else told
         except OSError as error:
             log.info("announcer_left", why=str(error))
+
+    def hear(self, announcer: socket.socket) -> None:
+        """Take what it says until it goes away; one that says nothing is as welcome."""
+        try:
+            while self._server is not None:
+                try:
+                    announcer.recv(1, socket.MSG_PEEK)
+                except TimeoutError:
+                    continue
+                self._heard(parse_ownership(read_content(announcer)))
+        except (OSError, EOFError, BrokenFrameError) as error:
+            log.info("announcer_unheard", why=str(error))
 
     def _wait(self, version: int) -> tuple[int, Said | None]:
         """What there is to tell, if that may have changed since that version; else None after a second."""

@@ -22,6 +22,7 @@ from endpointslice.types import IP
 from proxy.announcer import metrics
 from proxy.announcer.announcer import Announcer, Parts
 from proxy.announcer.beat_sockets import Ports
+from proxy.announcer.chronicle import Chronicle
 from proxy.announcer.control import Request, ask_bytes, serve_control
 from proxy.announcer.counters import read_received
 from proxy.announcer.feed_client import FeedClient, Gone, News
@@ -31,6 +32,8 @@ from proxy.announcer.keyring import Keys, KeyWatch, read_keys
 from proxy.announcer.memory_file import read_memory, write_memory
 from proxy.announcer.netlink import Links, LinkWatch
 from proxy.announcer.outside import Outside
+from proxy.announcer.ownership import Ownership, describe_ownership, may_change
+from proxy.announcer.ownership_sender import OwnershipSender
 from proxy.announcer.speech import AddressBook, Speech
 from proxy.announcer.status import describe
 from proxy.l2.candidates import Options
@@ -90,9 +93,19 @@ class Process:
         self._outside = Outside(config.ports, echo_id)
         self._speech = Speech(self._outside, AddressBook(config.peers), keys, echo_id)
         drawn = Start(secrets.randbits(64), secrets.token_bytes(16), read_memory(config.memory))
+        self._sender = OwnershipSender(self._ownership, self._is_in_doubt)
+        self._chronicle = Chronicle(self._sender.wake)
         self._announcer = Announcer(
             start(settings, drawn, time.monotonic()),
-            Parts(self._outside, self._speech, self._speech.book, echo_id, config.gateways, config.options),
+            Parts(
+                self._outside,
+                self._speech,
+                self._speech.book,
+                echo_id,
+                self._chronicle,
+                config.gateways,
+                config.options,
+            ),
         )
         self.health = Health(config.ready_file)
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
@@ -114,7 +127,8 @@ class Process:
         self._outside.selector.register(self._bell, selectors.EVENT_READ)
         LinkWatch(self.post).start()
         KeyWatch(self._config.keys, self._speech.keys, lambda keys: self.post(_NewKeys(keys))).start()
-        FeedClient(self._config.proxy_socket, self.post).start()
+        self._sender.start()
+        FeedClient(self._config.proxy_socket, self.post, self._sender.connected).start()
         self._take_over()
         serve_control(self._config.control_socket, self._ask)
         sys.setswitchinterval(_SWITCH_S)
@@ -129,6 +143,14 @@ class Process:
             self._wait_for_end()
         else:
             self._leave()
+
+    def _ownership(self) -> Ownership:
+        """For the sender's thread: states are frozen, and links are replaced whole."""
+        interfaces = {wire: link.interface for wire, link in self._outside.links.items()}
+        return describe_ownership(self._announcer.state, time.monotonic(), interfaces, self._chronicle.story)
+
+    def _is_in_doubt(self) -> bool:
+        return may_change(self._announcer.state, time.monotonic())
 
     def _end(self, _number: int, _frame: FrameType | None) -> None:
         self.post(_End())
@@ -218,6 +240,7 @@ class Process:
             # Not one step more after this, nor a socket that takes what is meant for the other.
             if request.command == "hand-over":
                 self._handed_over = True
+                self._sender.stop()
                 self._outside.close()
             return render_state(announcer.state)
         if request.command != "status":

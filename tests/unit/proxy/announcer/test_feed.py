@@ -148,8 +148,8 @@ def test_a_proxy_that_ends_is_gone_and_its_successor_is_found(world: World) -> N
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        pytest.param(ONE[:-1], "the proxy closed the connection", id="dies in the middle of a message"),
-        pytest.param(ONE[:2], "the proxy closed the connection", id="dies in the middle of a length"),
+        pytest.param(ONE[:-1], "the other side closed the connection", id="dies in the middle of a message"),
+        pytest.param(ONE[:2], "the other side closed the connection", id="dies in the middle of a length"),
         pytest.param(b"\xff\xff\xff\xff", "a frame of 4294967295 bytes", id="a length beyond reason"),
         pytest.param(b"\0\0\0\1x", "Expected", id="no MessagePack"),
     ],

@@ -118,7 +118,7 @@ class ApiDouble:
                         self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                 self.wfile.write(b"0\r\n\r\n")
 
-            do_POST = do_PUT = do_PATCH = do_GET  # noqa: N815 (http.server finds them by these names)
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 (http.server finds them by these names)
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""

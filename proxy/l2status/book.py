@@ -1,0 +1,178 @@
+"""EFFECT: one kind of status object on the API server, brought to what it should say. For one thread.
+
+The newest wish is written, never what was wished meanwhile; without a change nothing is asked or written.
+"""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from itertools import islice
+
+import msgspec
+import structlog
+
+from endpointslice.types import NodeName, ServiceName
+from proxy.l2status.metrics import WRITES
+from proxy.l2status.plan import plan_writes
+from proxy.l2status.types import Delete, Entry, Put, Stored, Write
+from proxy.l2status.wire import (
+    PLURAL,
+    Dialect,
+    decode_page,
+    list_path,
+    narrow,
+    object_path,
+    render_object,
+    select_node,
+    select_services,
+)
+from proxy.sources.recorder import Budget, Limit
+from proxy.sources.stream import next_delay
+from proxy.sources.transport import ApiError, ApiServer, Body
+
+log = structlog.get_logger()
+
+PACE = Limit(burst=100, refill_s=0.05)  # a node that takes over thousands must not load the API server
+BATCH = 32  # Services that are looked at together
+AGAIN_S = 1.0  # after somebody else's write came between
+_PAGE = "500"
+_APPLY = "application/apply-patch+yaml"  # JSON is YAML
+_WRITER = "?fieldManager=closeby&force=true"
+_REFUSED, _FORBIDDEN, _GONE, _CHANGED, _INVALID, _TOO_MANY = 400, 403, 404, 409, 422, 429
+
+Wanted = Mapping[ServiceName, Entry]
+Uids = Callable[[ServiceName], str]
+
+
+class Book:
+    """What is to be looked at, and when."""
+
+    def __init__(self, api: ApiServer, dialect: Dialect, node: NodeName, uid_of: Uids) -> None:
+        self._api = api
+        self._dialect = dialect
+        self._node = node
+        self._uid_of = uid_of
+        self._dirty: dict[ServiceName, None] = {}  # in the order in which they changed
+        self._to_review = False
+        self._budget = Budget(PACE.burst, time.monotonic(), PACE)
+        self._failures = 0
+        self._told = ""  # what the log last told of
+        self.due_s: float | None = None  # when it goes on by itself; None: when something changes
+
+    def review(self) -> None:
+        """Compare all of this node's objects with the wish, at the next turn."""
+        self._to_review = True
+        self.due_s = time.monotonic()
+
+    def mark(self, services: set[ServiceName]) -> None:
+        """Their wish has changed."""
+        self._dirty |= dict.fromkeys(sorted(services))
+        if services and not self._failures:
+            self.due_s = time.monotonic()
+
+    def turn(self, wanted: Wanted, goes_on: Callable[[], bool]) -> None:
+        """Write what is due, until all is written, something fails, or `goes_on` says no."""
+        if self.due_s is None or time.monotonic() < self.due_s:
+            return
+        self.due_s = None
+        try:
+            if self._to_review:
+                self._review(wanted)
+            while self._dirty:
+                self._write_some(wanted)
+                if self._dirty and not goes_on():
+                    self.due_s = time.monotonic()
+                    return
+        except ApiError as error:
+            self._wait_after(error)
+        except msgspec.DecodeError as error:
+            self._wait_after(ApiError(0, f"no list of {PLURAL}: {error}"))
+        else:
+            self._failures, self._told = 0, ""
+
+    def _review(self, wanted: Wanted) -> None:
+        mine = [one.entry for one in self._list(select_node(self._dialect, self._node)) if one.entry.node == self._node]
+        stored = {entry.service: entry for entry in mine}
+        for name in sorted(stored.keys() | wanted.keys()):
+            if stored.get(name) != narrow(self._dialect, wanted.get(name)):
+                self._dirty[name] = None
+        self._to_review = False
+
+    def _write_some(self, wanted: Wanted) -> None:
+        names = list(islice(self._dirty, BATCH))
+        stored: dict[ServiceName, list[Stored]] = {}
+        for one in self._list(select_services(self._dialect, names)):
+            stored.setdefault(one.entry.service, []).append(one)
+        for name in names:
+            wish = narrow(self._dialect, wanted.get(name))
+            for write in plan_writes(wish, self._node, stored.get(name, ())):
+                self._spend()
+                try:
+                    self._send(write)
+                except ApiError:
+                    self._dirty[name] = self._dirty.pop(name)  # whatever is wrong with it, the others come first
+                    raise
+            del self._dirty[name]
+
+    def _list(self, selector: str) -> list[Stored]:
+        found: list[Stored] = []
+        following = ""
+        while True:
+            query = {"labelSelector": selector, "limit": _PAGE} | ({"continue": following} if following else {})
+            stored, following = decode_page(self._dialect, self._api.get(list_path(self._dialect), query))
+            found += stored
+            if not following:
+                return found
+
+    def _spend(self) -> None:
+        while (left := self._budget.spend(time.monotonic())) is None:
+            time.sleep(PACE.refill_s)
+        self._budget = left
+
+    def _send(self, write: Write) -> None:
+        """ApiError only if another try, or a right, may help."""
+        try:
+            if isinstance(write, Delete):
+                self._delete(write)
+            else:
+                self._put(write)
+        except ApiError as error:
+            WRITES.labels(self._dialect.group, str(error.status)).inc()
+            if error.status not in {_GONE, _REFUSED, _INVALID}:
+                raise
+            if error.status != _GONE:  # such as a Service's namespace, which takes its Services along
+                log.warning("status_refused", kind=f"{PLURAL}.{self._dialect.group}", error=str(error))
+        else:
+            WRITES.labels(self._dialect.group, "ok").inc()
+
+    def _put(self, write: Put) -> None:
+        entry = write.entry
+        content = msgspec.json.encode(render_object(self._dialect, entry, self._uid_of(entry.service), write.version))
+        path = object_path(self._dialect, entry)
+        self._api.send(path + _WRITER, Body("PATCH", content, _APPLY))
+        if not self._dialect.whole:
+            again = msgspec.json.encode(render_object(self._dialect, entry, ""))
+            self._api.send(f"{path}/status{_WRITER}", Body("PATCH", again, _APPLY))
+
+    def _delete(self, write: Delete) -> None:
+        options = {"preconditions": {"resourceVersion": write.stored.version}}
+        path = object_path(self._dialect, write.stored.entry)
+        self._api.send(path, Body("DELETE", msgspec.json.encode(options)))
+
+    def _wait_after(self, error: ApiError) -> None:
+        """What is left is written later; where the kind or a right is missing, when something changes next."""
+        if error.status == _CHANGED:
+            self.due_s = time.monotonic() + AGAIN_S
+            return
+        kind = f"{PLURAL}.{self._dialect.group}"
+        if error.status in {_GONE, _FORBIDDEN}:
+            if self._told != str(error.status):
+                needs = "the definition" if error.status == _GONE else "list, create, patch and delete"
+                log.info("status_unwritten", kind=kind, needs=needs, error=str(error))
+            self._told = str(error.status)
+            return
+        self._failures += 1
+        delay_s = next_delay(self._failures, random.random())  # noqa: S311  # spreads load
+        self.due_s = time.monotonic() + max(AGAIN_S, delay_s)
+        if self._failures == 1:
+            log.info("status_waits", kind=kind, error=str(error))
