@@ -16,7 +16,14 @@ from e2e.world.links import render_lan, render_member
 from e2e.world.netns import command_in, create_namespaces, remove_namespaces, run_in, run_ip, unique_prefix
 from endpointslice.addresses import family_of
 from endpointslice.snapshot import EMPTY
-from endpointslice.types import IP, Kind, NodeName, Service, ServiceName, Slice, SliceEndpoint, SliceName
+from endpointslice.types import IP, Family, NodeName, Service, ServiceName, Slice, SliceEndpoint, SliceName
+from endpointslice.types import Kind as SourceKind
+from proxy.addresses.accept import Accepted
+from proxy.addresses.decode import Change
+from proxy.addresses.ranges import number_of
+from proxy.addresses.state import State
+from proxy.addresses.types import Advertisement, Kind, NodeState, Pool, Range
+from proxy.announcer.around import Surveyed
 from proxy.announcer.arp import ask_arp
 from proxy.announcer.control import Request, ask
 from proxy.announcer.ethernet import parse_mac
@@ -50,7 +57,9 @@ class Node:
         self.keys = folder / "keys"
         self.keys.mkdir(parents=True)
         self.write_key(1, KEY)
-        self.feed = Feed(folder / "feed.sock", NodeName(host.name), lambda: {Kind.SERVICE: KindStatus(connected=True)})
+        self.feed = Feed(
+            folder / "feed.sock", NodeName(host.name), lambda: {SourceKind.SERVICE: KindStatus(connected=True)}
+        )
         self.feed.start()
 
     @property
@@ -62,12 +71,12 @@ class Node:
         """A file of the Secret."""
         (self.keys / str(number)).write_bytes(key)
 
-    def serve(self, *vips: IP) -> None:
-        """What the node's kernel serves from now on: a Service of policy Cluster for each address."""
+    def serve(self, *vips: IP, only: frozenset[NodeName] = frozenset()) -> None:
+        """What the node's kernel serves from now on: a Service of policy Cluster for each address; `only`: its pin."""
         services, slices = {}, {}
         for vip in vips:
             name = ServiceName(f"default/{vip}")
-            services[name] = Service(name, (IP("10.96.0.1"),), (), load_balancer_ips=(vip,))
+            services[name] = Service(name, (IP("10.96.0.1"),), (), load_balancer_ips=(vip,), announce_on=only)
             piece = Slice(SliceName(f"{name}-x"), name, family_of(vip), (), (SliceEndpoint(IP("10.244.9.9")),))
             slices[name] = {piece.name: piece}
         self.feed.committed(Commit(replace(EMPTY, services=services, slices=slices), None))
@@ -144,6 +153,18 @@ class Lan:
         self.client = client
         self.nodes = tuple(nodes)
         self._socket = run_in(client.netns, lambda: PacketSocket("eth0", _ECHO_ID))
+
+    def tell(self, *nodes: NodeState, advertisements: Sequence[Advertisement] = ()) -> None:
+        """What the API has, to all nodes: these Nodes and plain ones, and a pool of V4 if there are advertisements."""
+        states = {node.name: NodeState(NodeName(node.name)) for node in self.nodes} | {one.name: one for one in nodes}
+        first, last = number_of(V4[0]), number_of(V4[-1])
+        pool = Pool("lan", (Range(Family.IPV4, first, last),))
+        state = State(
+            objects={Kind.NODE: {name: Change(Kind.NODE, name, one) for name, one in states.items()}},
+            accepted=Accepted({"lan": pool} if advertisements else {}),
+        )
+        for node in self.nodes:
+            node.feed.look_around(Surveyed(state, {one.name: one for one in advertisements}))
 
     def start(self, *vips: IP) -> None:
         """All announcers, which serve these."""

@@ -34,7 +34,13 @@ def test_three_addresses_of_the_first_node_up_end_as_one_each_without_a_gap() ->
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("why", [Why.OUT_OF_SERVICE, Why.NOT_READY, Why.CORDONED, Why.EXCLUDED, Why.NO_ADVERTISEMENT])
+@pytest.mark.parametrize(
+    "why",
+    [
+        *(Why.OUT_OF_SERVICE, Why.NOT_READY, Why.CORDONED, Why.EXCLUDED, Why.LEAVING, Why.NO_NODE),
+        *(Why.NO_ADVERTISEMENT, Why.PINNED_ELSEWHERE, Why.OTHER_INTERFACE, Why.UNKNOWN_INTERFACE),
+    ],
+)
 def test_an_owner_that_may_not_own_any_more_gives_its_addresses_away(seed: int, why: Why) -> None:
     simulation = started(seed)
     owner = simulation.owner_of(simulation.keys[0])
@@ -45,6 +51,33 @@ def test_an_owner_that_may_not_own_any_more_gives_its_addresses_away(seed: int, 
     assert owner not in {simulation.owner_of(key) for key in simulation.keys}
     assert simulation.longest_s(0, since_s) == 0
     assert simulation.longest_s(2, since_s) <= SAMPLE_S
+
+
+@pytest.mark.parametrize("why", [Why.NO_ADVERTISEMENT, Why.PINNED_ELSEWHERE, Why.OTHER_INTERFACE])
+def test_an_address_that_no_node_may_have_is_answered_for_ten_seconds_more(why: Why) -> None:
+    simulation = started(0)
+    since_s = simulation.now
+    retable(simulation, {name: row(name, why) for name in simulation.nodes})
+    simulation.run(9)
+    assert simulation.longest_s(0, since_s) == 0
+
+    simulation.run(5)
+
+    assert all(simulation.answering[key] == () for key in simulation.keys)
+    retable(simulation, rows(simulation))
+    simulation.run(5)
+    assert all(len(simulation.answering[key]) == 1 for key in simulation.keys)
+
+
+@pytest.mark.parametrize("why", [Why.EXCLUDED, Why.OUT_OF_SERVICE, Why.CORDONED, Why.LEAVING, Why.NO_NODE])
+def test_where_every_node_is_in_a_bad_state_owners_stay(why: Why) -> None:
+    simulation = started(0)
+    since_s = simulation.now
+    retable(simulation, {name: row(name, why) for name in simulation.nodes})
+    simulation.run(30)
+
+    assert simulation.moved(since_s) == []
+    assert simulation.longest_s(0, since_s) == 0
 
 
 @pytest.mark.parametrize("seed", SEEDS)
