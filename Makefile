@@ -4,7 +4,7 @@ READY := .venv/.ready
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image demo test test-kind lint unit netns soak fuzz e2e bench bench-l2 differential kind kind-down conformance stories base docs clean
+.PHONY: help setup image demo demo-l2 test test-kind lint unit netns soak fuzz e2e bench bench-l2 differential kind kind-down conformance stories base docs clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -16,6 +16,11 @@ setup: $(READY) ## Install Debian packages, a virtual environment in .venv, and 
 
 demo: $(READY) ## Run closeby on a little cluster of network namespaces, with real traffic (KEEP=1 leaves it up)
 	@$(PYTHON) -m e2e.demo $(if $(KEEP),--keep) $(DEMO_FLAGS)
+
+demo-l2: $(READY) ## Load-balancer addresses on a LAN whose nodes fail, with a real API server, as a client sees it (KEEP=1)
+	@.ci/setup e2e
+	@$(PYTHON) -m e2e.binaries.build
+	@$(PYTHON) -m e2e.demo.l2 $(if $(KEEP),--keep)
 
 test: $(READY) lint ## Lint, then unit, netns and e2e tests
 	@.ci/setup e2e

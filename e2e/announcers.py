@@ -1,9 +1,11 @@
 """EFFECT: `closeby announce` as a process on a node of a world, and what it is asked."""
 
+import secrets
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 from e2e.world.netns import command_in
 from endpointslice.types import NodeName
@@ -21,15 +23,17 @@ class AnnouncerProcess:
     """One node's. It dies with the thread that started it; `folder` has its sockets, key and log."""
 
     def __init__(self, node: str, netns: str, folder: Path, *flags: str) -> None:
-        """`folder / FEED` is where the node's proxy has its socket."""
+        """`folder / FEED` is where the node's proxy has its socket. Another one of the node goes on in its place."""
         self.node = node
         self._folder = folder
+        self._ready = folder / f"ready-{secrets.token_hex(4)}"
         keys = folder / "keys"
         keys.mkdir(parents=True, exist_ok=True)
         (keys / "1").write_text(KEY)
         command = [sys.executable, "-m", "proxy", "announce", "--hostname-override", node, "--keys", str(keys)]
-        command += ["--proxy-socket", str(folder / FEED), "--announcer-control", str(self._control)]
-        command += ["--memory", str(folder / "memory.json"), "--log-format", "json", *flags]
+        command += ["--proxy-socket", str(folder / FEED), "--announcer-control", str(self.control)]
+        command += ["--memory", str(folder / "memory.json"), "--log-format", "json"]
+        command += ["--ready-file", str(self._ready), *flags]
         with (folder / "announcer.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command_in(netns, ["setpriv", "--pdeathsig", "KILL", "--", *command]),
@@ -41,7 +45,8 @@ class AnnouncerProcess:
             )
 
     @property
-    def _control(self) -> Path:
+    def control(self) -> Path:
+        """Its own socket."""
         return self._folder / "announcer.sock"
 
     def status(self, without: str = "") -> Status | None:
@@ -50,9 +55,22 @@ class AnnouncerProcess:
             end = "\n".join((self._folder / "announcer.log").read_text(errors="replace").splitlines()[-5:])
             raise ChildProcessError(f"the announcer on {self.node} ended with {self._process.returncode}: {end}")
         try:
-            return ask(self._control, Request("status", NodeName(without)))
+            return ask(self.control, Request("status", NodeName(without)))
         except OSError:
             return None
+
+    def is_ready(self) -> bool:
+        """Whether it answers for what it owns."""
+        return self._ready.exists()
+
+    def command(self, word: Literal["drain", "undrain"]) -> None:
+        """Say so to it. OSError if it doesn't answer."""
+        ask(self.control, Request(word))
+
+    def terminate(self) -> int:
+        """SIGTERM, and the exit code."""
+        self._process.terminate()
+        return self._process.wait(_END_S)
 
     def kill(self) -> None:
         """SIGKILL, as by a crash; nothing happens if it has ended."""

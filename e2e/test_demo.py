@@ -23,10 +23,10 @@ _END_S = 20.0
 
 
 @contextmanager
-def running_demo(*flags: str) -> Iterator[subprocess.Popen[str]]:
+def running_demo(*flags: str, module: str = "e2e.demo") -> Iterator[subprocess.Popen[str]]:
     """The demo as a process of a session of its own, killed at the end if it still runs."""
     with subprocess.Popen(
-        [sys.executable, "-m", "e2e.demo", *flags],
+        [sys.executable, "-m", module, *flags],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -77,12 +77,45 @@ def test_a_demo_that_is_stopped_leaves_nothing_behind(line: str, number: signal.
     assert left == []
 
 
-def test_without_root_it_says_so() -> None:
-    demo = [sys.executable, "-m", "e2e.demo"]
+@pytest.mark.usefixtures("kube_binary")
+def test_the_demo_of_addresses_keeps_its_promises_and_can_be_played_with() -> None:
+    with running_demo("--keep", module="e2e.demo.l2") as demo:
+        output = read_until(demo, "Ctrl-C here takes everything down")
+        curl = re.search(r"ip netns exec \S+outside curl http://\S+", output)
+        assert curl is not None, output
+        answer = subprocess.run(curl[0].split(), capture_output=True, text=True, timeout=_END_S, check=True)
+        left = begin_to_end(demo, signal.SIGINT, "demol2")
+
+    assert demo.returncode == 0, output
+    assert re.search(r"\d{4,} connections and exchanges, 7 promises, 0 broken", output)
+    assert " NO " not in output
+    assert '"name": "shop-web-' in answer.stdout
+    assert left == []
+
+
+@pytest.mark.usefixtures("kube_binary")
+def test_a_demo_of_addresses_that_is_stopped_leaves_nothing_behind() -> None:
+    with running_demo(module="e2e.demo.l2") as demo:
+        read_until(demo, "closeby controller")
+        left = begin_to_end(demo, signal.SIGTERM, "demol2")
+
+    assert demo.returncode == 128 + signal.SIGTERM
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        pytest.param("e2e.demo", "demo", id="make demo"),
+        pytest.param("e2e.demo.l2", "demo-l2", id="make demo-l2"),
+    ],
+)
+def test_without_root_it_says_so(module: str, name: str) -> None:
+    demo = [sys.executable, "-m", module]
     done = subprocess.run(["unshare", "--user", *demo], cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert done.returncode == 1
-    assert done.stderr == "demo: network namespaces need root; run it as root, such as `sudo make demo`\n"
+    assert done.stderr == f"{name}: network namespaces need root; run it as root, such as `sudo make {name}`\n"
 
 
 def read_until(demo: subprocess.Popen[str], words: str) -> str:
@@ -96,9 +129,9 @@ def read_until(demo: subprocess.Popen[str], words: str) -> str:
     raise AssertionError(f"it ended without {words!r}:\n{''.join(lines)}")
 
 
-def begin_to_end(demo: subprocess.Popen[str], number: signal.Signals) -> list[str]:
+def begin_to_end(demo: subprocess.Popen[str], number: signal.Signals, label: str = "demo") -> list[str]:
     """Send the signal, wait for the end, and what is left of the demo then: namespaces, processes, files."""
-    prefix = f"closeby-demo-{demo.pid}-"
+    prefix = f"closeby-{label}-{demo.pid}-"
     inhabitants = netns.list_inhabitants(netns.list_namespaces(prefix))
     scratches = {path for pid in inhabitants for path in find_scratches(pid)}
     os.kill(demo.pid, number)

@@ -4,7 +4,7 @@ The control plane lives in the LAN's namespace, so nodes reach the API server as
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from pathlib import Path
@@ -44,12 +44,17 @@ def every_client(*nodes: str) -> dict[str, set[str]]:
     return {client: set(nodes) for client in CLIENTS}
 
 
+Flags = Callable[[Site], Sequence[str]]
+
+
 class Cluster:
     """Nodes in three zones, their daemons, and the control plane; used as a context manager, needs root."""
 
-    def __init__(self, binary: Path, folder: Path) -> None:
+    def __init__(self, binary: Path, folder: Path, label: str = "e2e", flags: Flags = lambda _site: ()) -> None:
+        """`label` is in the namespaces' names; `flags` are those that a node's daemon gets besides."""
         self.folder = folder
-        self.world = World("e2e", NODES)
+        self._flags = flags
+        self.world = World(label, NODES)
         lan = self.world.lan
         settings = Settings(netns=lan.netns, bind_address=lan.ipv4, port=6443)
         self.plane = ControlPlane(binary, folder / "plane", settings)
@@ -68,7 +73,7 @@ class Cluster:
             self.add_account(self.kubeconfig, RBAC.read_text(), ACCOUNT)
             for name in NAMES:
                 site = Site(name, self.world.host(name).netns, self.folder / name)
-                daemon = self.daemons[name] = Daemon(site, "--kubeconfig", str(self.kubeconfig))
+                daemon = self.daemons[name] = Daemon(site, "--kubeconfig", str(self.kubeconfig), *self._flags(site))
                 opening.callback(daemon.kill)
                 daemon.start()
             for daemon in self.daemons.values():

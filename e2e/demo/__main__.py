@@ -1,8 +1,6 @@
 """`python -m e2e.demo`: the demo. Exit code 0: every promise was kept; 1: not, or this host can't do it."""
 
-import os
 import re
-import shutil
 import signal
 import sys
 from pathlib import Path
@@ -11,16 +9,14 @@ import click
 from rich.console import Console
 
 from e2e.closeby import DaemonError
+from e2e.demo.host import check_host, open_console
 from e2e.demo.promises import PlanError
 from e2e.demo.story import set_stage, show_hints, tell
 from e2e.world.netns import NetnsError
 from e2e.world.processes import ProgramError
 
-_WIDTH = 132  # of a picture, and where there is no terminal
-_LEAST_WIDTH = 100
 _FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)  # a font from another host; any monospace one will do
 _INTERRUPTED = 128 + signal.SIGINT
-_NEEDED = {"ip": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux"}
 
 
 @click.command()
@@ -28,11 +24,8 @@ _NEEDED = {"ip": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux"}
 @click.option("--svg", type=click.Path(path_type=Path), help="Save a picture of the output to this file.")
 def main(svg: Path | None, *, keep: bool) -> None:
     """Show closeby on a little cluster of network namespaces, with every promise checked against real connections."""
-    _check_host()
-    console = Console(record=svg is not None, highlight=False)
-    if svg is not None or not console.is_terminal:
-        console.width = _WIDTH
-    console.width = max(console.width, _LEAST_WIDTH)
+    check_host("demo")
+    console = open_console(picture=svg is not None)
     try:
         held = _play(console, keep=keep)
     except KeyboardInterrupt:
@@ -56,17 +49,6 @@ def _play(console: Console, *, keep: bool) -> bool:
             except KeyboardInterrupt:
                 console.print("\nTaking everything down.")
     return held
-
-
-def _check_host() -> None:
-    """Exit 1 in plain words if this host can't do it."""
-    if os.geteuid() != 0:
-        click.echo("demo: network namespaces need root; run it as root, such as `sudo make demo`", err=True)
-        sys.exit(1)
-    for command, package in _NEEDED.items():
-        if shutil.which(command) is None:
-            click.echo(f"demo: the command {command} is missing; `apt-get install {package}` has it", err=True)
-            sys.exit(1)
 
 
 if __name__ == "__main__":

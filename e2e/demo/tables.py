@@ -46,7 +46,7 @@ def show_service(offer: Offer, rows: Iterable[Asked], *, headed: bool) -> Group:
     ports = ", ".join(f"{port.protocol} {port.node_port or port.port}" for port in offer.ports)
     families = "IPv4 and IPv6" if len(offer.cluster_ips) > 1 else "IPv4"
     title = f"[bold]{offer.name}[/]  {escape(offer.shows)}  [dim]({ports}, {families})[/]"
-    table = _open_table(headed=headed)
+    table = open_table(headed=headed)
     table.add_column("who asks", width=23)
     table.add_column("promised: tier and rule", ratio=5)
     table.add_column("answers, by pod", ratio=6)
@@ -59,15 +59,15 @@ def show_service(offer: Offer, rows: Iterable[Asked], *, headed: bool) -> Group:
             _show_promise(row.promise, with_reason=True),
             _show_answers(row.tallies),
             _show_sources(row),
-            _show_kept(row.complaints),
+            show_kept(row.complaints),
         )
-        complaints += _show_complaints(row.visit.who, row.complaints)
+        complaints += show_complaints(row.visit.who, row.complaints)
     return Group(title, table, *complaints, "")
 
 
 def show_change(rows: Sequence[Moved], title: str, *, headed: bool) -> Group:
     """Where traffic went before and after, and how long the change took; `headed`: with the columns' names."""
-    table = _open_table(headed=headed)
+    table = open_table(headed=headed)
     table.add_column("traffic", width=28)
     table.add_column("before", ratio=1)
     table.add_column("after", ratio=1)
@@ -84,13 +84,13 @@ def show_change(rows: Sequence[Moved], title: str, *, headed: bool) -> Group:
             _show_ms(change.first_new_s),
             _show_ms(change.last_old_s),
             str(change.failed),
-            _show_kept(change.complaints),
+            show_kept(change.complaints),
         )
-        complaints += _show_complaints(traffic, change.complaints)
+        complaints += show_complaints(traffic, change.complaints)
     return Group(f"[bold]{escape(title)}[/]", table, *complaints, "")
 
 
-def _open_table(*, headed: bool) -> Table:
+def open_table(*, headed: bool) -> Table:
     """A table whose columns stand below those of the tables before it."""
     return Table(box=None, expand=True, show_header=headed, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
 
@@ -146,11 +146,11 @@ def _show_ips(ips: Iterable[str]) -> str:
     return ", ".join(ipv4 or ordered) + (" + IPv6" if ipv4 and len(ipv4) < len(ordered) else "")
 
 
-def _show_kept(complaints: Sequence[str]) -> str:
+def show_kept(complaints: Sequence[str]) -> str:
     return "[bold red]NO[/]" if complaints else "[green]yes[/]"
 
 
-def _show_complaints(who: str, complaints: Sequence[str]) -> list[str]:
+def show_complaints(who: str, complaints: Sequence[str]) -> list[str]:
     distinct = list(dict.fromkeys(complaints))
     more = f" (+{len(distinct) - _SHOWN_COMPLAINTS})" if len(distinct) > _SHOWN_COMPLAINTS else ""
     shown = "; ".join(distinct[:_SHOWN_COMPLAINTS])
