@@ -21,7 +21,7 @@ def test_every_thread_has_a_test_or_says_what_it_waits_for() -> None:
 
 
 def test_every_test_that_the_page_of_threads_names_exists() -> None:
-    files = (ROOT / "tests" / "unit" / "proxy" / "l2").glob("test_*.py")
+    files = [path for folder in ("tests", "e2e") for path in (ROOT / folder).rglob("test_*.py")]
     known = {name for path in files for name in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)}
 
     assert set(re.findall(r"`(test_\w+)`", PAGE)) - known == set()

@@ -57,9 +57,8 @@ class Node:
         self.keys = folder / "keys"
         self.keys.mkdir(parents=True)
         self.write_key(1, KEY)
-        self.feed = Feed(
-            folder / "feed.sock", NodeName(host.name), lambda: {SourceKind.SERVICE: KindStatus(connected=True)}
-        )
+        self.feed_path = folder / "feed.sock"
+        self.feed = Feed(self.feed_path, NodeName(host.name), lambda: {SourceKind.SERVICE: KindStatus(connected=True)})
         self.feed.start()
 
     @property
@@ -90,7 +89,7 @@ class Node:
         before = self._process
         command = [
             *(sys.executable, "-m", "proxy", "announce", "--hostname-override", self.name),
-            *("--keys", str(self.keys), "--proxy-socket", str(self._folder / "feed.sock")),
+            *("--keys", str(self.keys), "--proxy-socket", str(self.feed_path)),
             *("--announcer-control", str(self.control), "--memory", str(self._folder / "memory.json")),
             *("--metrics-bind-address", "", "--log-format", "console", *self._flags),
         ]
@@ -136,6 +135,11 @@ class Node:
     def ip(self, line: str) -> None:
         """A command of iproute2 in its namespace."""
         run_ip({self.host.netns: [line]})
+
+    def show(self, device: str) -> str:
+        """What iproute2 says of a link of its namespace."""
+        command = command_in(self.host.netns, ["ip", "-d", "-o", "link", "show", device])
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     def kill(self) -> None:
         """At once, if it runs."""
@@ -183,6 +187,15 @@ class Lan:
 
     def ask(self, vip: IP, for_s: float = 0.3, to: str = "") -> list[str]:
         """The MACs that answer one question of the client's, each time that they do; `to`: asks that MAC alone."""
+        self._ask(vip, to)
+        return [heard.mac for heard in self.listen(for_s) if heard.vip == vip and heard.kind == "reply"]
+
+    def capture(self, vip: IP, for_s: float) -> list[bytes]:
+        """The frames that come in after one question."""
+        self._ask(vip, "")
+        return self._capture(for_s)
+
+    def _ask(self, vip: IP, to: str) -> None:
         mac, target = parse_mac(read_mac(self.client)), parse_mac(to)
         assert mac is not None
         while self._socket.receive() is not None:
@@ -192,18 +205,20 @@ class Lan:
         else:
             question = ask_arp(vip, mac, own=IP(self.client.ipv4), to=target) if target else None
             self._socket.send(question or ask_arp(vip, mac, own=IP(self.client.ipv4)))
-        return [heard.mac for heard in self.listen(for_s) if heard.vip == vip and heard.kind == "reply"]
 
     def listen(self, for_s: float) -> list[Heard]:
         """What the client hears of addresses in so long."""
-        found: list[Heard] = []
+        return [heard for data in self._capture(for_s) for heard in read_heard(data)]
+
+    def _capture(self, for_s: float) -> list[bytes]:
+        found: list[bytes] = []
         until_s = time.monotonic() + for_s
         while time.monotonic() < until_s:
             captured = self._socket.receive()
             if captured is None:
                 time.sleep(0.002)
                 continue
-            found += read_heard(captured.data)
+            found.append(captured.data)
         return found
 
     def owner(self, vip: IP) -> Node:
@@ -234,10 +249,10 @@ def wait_for(look: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
     raise AssertionError("nothing came")
 
 
-def read_mac(host: Host) -> str:
-    """Of its eth0."""
+def read_mac(host: Host, device: str = "eth0") -> str:
+    """Of its link."""
     text = subprocess.run(
-        command_in(host.netns, ["ip", "-o", "link", "show", "eth0"]), capture_output=True, text=True, check=True
+        command_in(host.netns, ["ip", "-o", "link", "show", device]), capture_output=True, text=True, check=True
     ).stdout
     return text.partition("link/ether ")[2][: len("00:00:00:00:00:00")]
 
