@@ -23,6 +23,7 @@ _COMMANDS = (
     "announce",
     "who-announces",
     "drain",
+    "move",
 )  # modules of proxy.cli, each with its command
 
 

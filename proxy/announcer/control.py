@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from endpointslice.types import NodeName
+from endpointslice.types import IP, NodeName
 from proxy.announcer.status import Status
 
 ANSWER_S = 10.0
@@ -21,13 +21,15 @@ _LONGEST = 1 << 16  # bytes of a request
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is asked. `drain` and `undrain` also answer with the status; `state` and `hand-over` with the state.
+    """What is asked. `drain`, `undrain` and `move` also answer with the status; `state` and `hand-over` with the state.
 
     After `hand-over` the announcer is silent for good: who asked goes on in its place.
     """
 
-    command: Literal["status", "drain", "undrain", "state", "hand-over"]
+    command: Literal["status", "drain", "undrain", "move", "state", "hand-over"]
     without: NodeName = NodeName("")
+    vip: IP = IP("")  # of `move`
+    to: NodeName = NodeName("")
 
 
 Answer = Callable[[Request], bytes]

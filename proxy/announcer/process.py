@@ -31,6 +31,7 @@ from proxy.announcer.health import Health
 from proxy.announcer.keyring import Keys, KeyWatch, read_keys
 from proxy.announcer.memory_file import read_memory, write_memory
 from proxy.announcer.netlink import Links, LinkWatch
+from proxy.announcer.orders import order_move
 from proxy.announcer.outside import Outside
 from proxy.announcer.ownership import Ownership, describe_ownership, may_change
 from proxy.announcer.ownership_sender import OwnershipSender
@@ -243,8 +244,14 @@ class Process:
                 self._sender.stop()
                 self._outside.close()
             return render_state(announcer.state)
-        if request.command != "status":
-            announcer.step(DrainAsked() if request.command == "drain" else DrainEnded())
+        match request.command:
+            case "drain":
+                announcer.step(DrainAsked())
+            case "undrain":
+                announcer.step(DrainEnded())
+            case "move":
+                for event in order_move(announcer.state, request.vip, request.to):
+                    announcer.step(event)
         return msgspec.json.encode(announcer.describe(request.without))
 
     def _take_over(self) -> None:

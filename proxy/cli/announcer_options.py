@@ -11,5 +11,5 @@ control_option = click.option(
     type=click.Path(path_type=Path),
     default=CONTROL_SOCKET,
     show_default=True,
-    help="Where `closeby who-announces` and `closeby drain` ask the announcer; for root only.",
+    help="Where `closeby who-announces`, `drain` and `move` ask the announcer; for root only.",
 )

@@ -1,5 +1,7 @@
 """What the API says of Nodes and advertisements, as clients on a real LAN notice it."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,3 +138,20 @@ def test_advertisements_choose_nodes_and_interfaces(lan: Lan) -> None:
 
     lan.tell(first, second, third, advertisements=[Advertisement("lan", interfaces=frozenset({"eth0", "eth9"}))])
     lan.owner(VIP)
+
+
+def test_an_address_is_moved_by_hand_and_stays_there(lan: Lan) -> None:
+    lan.start(VIP)
+    owner = lan.owner(VIP)
+    wanted = next(node for node in lan.nodes if node is not owner)
+    wait_for(lambda: why(lan, wanted) == {"eligible"})
+
+    done = subprocess.run(
+        [sys.executable, "-m", "proxy", "move", VIP, wanted.name, "--announcer-control", str(owner.control)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, f"{wanted.name} answers for {VIP}\n"), done.stderr
+    assert follow(lan, owner) is wanted

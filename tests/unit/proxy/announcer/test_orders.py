@@ -3,14 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
-from endpointslice.types import NodeName
+from endpointslice.types import IP, NodeName
 from proxy.announcer.around import Around
-from proxy.announcer.orders import Order, read_orders
+from proxy.announcer.orders import Order, order_move, read_orders
 from proxy.l2.candidates import NodeFacts
-from proxy.l2.events import DrainAsked, DrainEnded, MemberDeleted
+from proxy.l2.events import DrainAsked, DrainEnded, MemberDeleted, MoveAsked
 from proxy.l2.machine import step
 from proxy.l2.state import Member, Start, State, start
-from proxy.l2.types import DrainCause, Settings, member_id
+from proxy.l2.types import Channel, DrainCause, Key, Settings, member_id
 
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
 FRESH = start(Settings(N1), Start(1, b"secret"), 0.0)
@@ -75,3 +75,11 @@ def test_nobody_is_forgotten_where_nodes_are_not_known_for_sure(known: Around) -
     state = replace(FRESH, members={member_id(N3): Member(member_id(N3))})
 
     assert list(read_orders(state, known)) == []
+
+
+def test_an_address_is_moved_on_the_wires_on_which_it_is_ours() -> None:
+    ours, other = (Key(IP(vip), Channel("192.0.2.0/24")) for vip in ("192.0.2.1", "192.0.2.2"))
+    state = replace(FRESH, mine=frozenset({ours}))
+
+    assert list(order_move(state, ours.vip, N2)) == [MoveAsked(ours, member_id(N2))]
+    assert list(order_move(state, other.vip, N2)) == []

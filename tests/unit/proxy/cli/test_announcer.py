@@ -3,7 +3,12 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from endpointslice.types import IP, NodeName
+from proxy.announcer.status import CandidateStatus, Status, VipStatus
+from proxy.cli.move import why_not
+from proxy.l2.types import Channel
 from tests.unit.proxy.cli.conftest import RunCloseby
 
 
@@ -33,7 +38,10 @@ def test_a_wrong_flag_of_announce_ends_with_two(
     assert words.format(**places) in err
 
 
-@pytest.mark.parametrize("command", [["who-announces"], ["drain"]], ids=["who-announces", "drain"])
+COMMANDS = [["who-announces"], ["drain"], ["move", "192.0.2.1", "n1"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each[0])
 def test_where_no_announcer_runs_that_is_said(run_closeby: RunCloseby, tmp_path: Path, command: list[str]) -> None:
     code, _, err = run_closeby(*command, "--announcer-control", str(tmp_path / "none.sock"))
 
@@ -41,8 +49,44 @@ def test_where_no_announcer_runs_that_is_said(run_closeby: RunCloseby, tmp_path:
     assert "no announcer answers at" in err
 
 
-def test_who_announces_wants_an_address(run_closeby: RunCloseby) -> None:
-    code, _, err = run_closeby("who-announces", "web")
+@pytest.mark.parametrize("command", [["who-announces", "web"], ["move", "web", "n1"]], ids=lambda each: each[0])
+def test_a_name_is_no_address(run_closeby: RunCloseby, command: list[str]) -> None:
+    code, _, err = run_closeby(*command)
 
     assert code == 2
     assert 'VIP: "web" is not an address' in err
+
+
+def candidate(node: str, why: str = "eligible") -> CandidateStatus:
+    return CandidateStatus(NodeName(node), why, "none", 0, None)
+
+
+HELD = VipStatus(
+    IP("192.0.2.1"),
+    Channel("192.0.2.0/24"),
+    NodeName("n1"),
+    "hold",
+    1,
+    "",
+    (),
+    (candidate("n1"), candidate("n2"), candidate("n3", "node-cordoned")),
+)
+STATUS = Status(NodeName("n1"), False, False, True, 0.0, (), (HELD,), ())  # noqa: FBT003
+
+
+@pytest.mark.parametrize(
+    ("status", "vip", "node", "why"),
+    [
+        pytest.param(STATUS, "192.0.2.1", "n2", "", id="it may"),
+        pytest.param(STATUS, "192.0.2.2", "n2", "this node's announcer knows no such address", id="no such address"),
+        pytest.param(STATUS, "192.0.2.1", "n1", "this node has it already", id="no move at all"),
+        pytest.param(STATUS, "192.0.2.1", "n3", "n3 may not have it: node-cordoned", id="not fit"),
+        pytest.param(STATUS, "192.0.2.1", "n4", "n4 runs no announcer that is heard here", id="no such node"),
+        pytest.param(replace(STATUS, node=NodeName("n2")), "192.0.2.1", "n2", "n1 answers for it", id="not the owner"),
+    ],
+)
+def test_a_move_that_can_not_be_is_told_why(status: Status, vip: str, node: str, why: str) -> None:
+    found = why_not(status, IP(vip), NodeName(node))
+
+    assert found.startswith(why)
+    assert bool(found) == bool(why)

@@ -21,7 +21,7 @@ def test_the_help_names_every_command_and_shows_the_first_steps(run_closeby: Run
     "command",
     [
         *("run", "plan", "explain", "verify", "dump", "controller", "validate"),
-        *("announce", "who-announces", "drain"),
+        *("announce", "who-announces", "drain", "move"),
     ],
 )
 def test_each_commands_help_has_examples(run_closeby: RunCloseby, command: str) -> None:

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from endpointslice.types import NodeName
 from proxy.l2.actions import Note, Send
 from proxy.l2.candidates import Why
-from proxy.l2.events import ArpKind, ArpSeen, DrainAsked, DrainEnded, ProxyGone, RestartAsked, StopAsked
+from proxy.l2.events import ArpKind, ArpSeen, DrainAsked, DrainEnded, MemberDeleted, ProxyGone, RestartAsked, StopAsked
 from proxy.l2.messages import Beat
-from proxy.l2.types import DEFAULT, Mine, Settings
+from proxy.l2.types import DEFAULT, Mine, Settings, member_id
 from tests.l2.lan import WIRE
 from tests.l2.simulation import SAMPLE_S, Simulation, World
 from tests.l2.stories import SEEDS, mine, others, retable, row, started
@@ -223,6 +223,25 @@ def test_a_member_that_says_goodbye_leaves_its_addresses_and_the_roster_at_once(
         state = simulation.nodes[name].state
         assert state is not None
         assert len(state.wires[WIRE].roster) == 1
+
+
+def test_a_dead_member_whose_node_is_deleted_counts_no_more_and_a_living_one_does() -> None:
+    simulation = started(0)
+    living, dead = others(simulation, "n1")
+    simulation.kill(dead)
+    simulation.run(5)
+    since_s = simulation.now
+    for name in ("n1", living):
+        for gone in (living, dead):
+            if gone != name:
+                simulation.tell(name, MemberDeleted(member_id(NodeName(gone))))
+    simulation.run(5)
+
+    for name in ("n1", living):
+        state = simulation.nodes[name].state
+        assert state is not None
+        assert len(state.wires[WIRE].roster) == 1, "two are left: the gateway is the second vote from now on"
+    assert simulation.moved(since_s) == []
 
 
 def test_members_of_old_and_new_formats_and_keys_agree_on_the_oldest_and_choose_the_same_owners() -> None:
