@@ -81,6 +81,7 @@ class Note(StrEnum):
     MEMBER_SILENT = "member-silent"
     MEMBER_BACK = "member-back"
     MEMBER_LEFT = "member-left"
+    MEMBER_FORGOTTEN = "member-forgotten"  # silent for a day: it counts no more
     SAME_NAME = "same-name"  # another process sends under our own name
     PARTITION = "partition"  # a silent member answers on the wire: heartbeats are lost, nothing moves
     WIRE_BLIND = "wire-blind"  # no member was ever heard on the wire: the node network judges

@@ -237,11 +237,15 @@ def tell(draft: Draft, entries: list[ClaimState], to: MemberId = NOBODY) -> None
 
 
 def tell_all(draft: Draft, channel: Channel, to: MemberId) -> None:
-    """Every claim of ours, and what is known of keys that nobody or the one who asks has: epochs never fall."""
+    """Every claim of ours, and what is known of keys that nobody has: epochs never fall.
+
+    What no table of ours names isn't told, else those who have forgotten it would learn it again for ever.
+    """
+    vips = draft.state.table.vips
     entries = [
         state_of(hold)
-        for hold in draft.holds.values()
-        if hold.owner == draft.me or (hold.known.epoch and hold.owner == NOBODY)
+        for key, hold in draft.holds.items()
+        if hold.owner == draft.me or (hold.known.epoch and hold.owner == NOBODY and key in vips)
     ]
     draft.send(channel, Claims(tuple(entries), 0, MASK + 1), to)
 

@@ -125,7 +125,7 @@ def _judge(draft: Draft, wire: Wire) -> None:
     # Just after a cut the majority is still counted: only one that was heard since may defend.
     fresh = majority and is_fresh_majority(draft, wire)
     for key in wire.sampled:
-        hold = draft.holds[key]
+        hold = draft.hold(key)  # a sample may be as old as the last doubt, and its keys forgotten
         if hold.mine is not Mine.HOLD or hold.since_s > wire.echo_s:
             continue
         if key.vip in wire.answered:

@@ -81,6 +81,13 @@ class Draft:
             self.members = dict(self.members)
         self.members[member.id] = member  # type: ignore[index]  # a copy since the line before
 
+    def drop_member(self, member: MemberId) -> None:
+        """Forget one that owns nothing and counts on no wire."""
+        if self.members is self.base.members:
+            self.members = dict(self.members)
+        self.members.pop(member, None)  # type: ignore[union-attr]  # a copy since the line before
+        self.tallies = {owner: tally for owner, tally in self.tallies.items() if owner != member}
+
     def put_path(self, member: Member, channel: Channel, path: Path) -> Member:
         """Replace what is heard of a member on one channel; the new member."""
         changed = replace(member, paths={**member.paths, channel: path})
@@ -108,6 +115,13 @@ class Draft:
         self.note_busy(hold)
         if hold.key in self.busy and not self.passing:
             self.hurry()
+
+    def drop_hold(self, key: Key) -> None:
+        """Forget a key that nobody has and that time doesn't change."""
+        if self.holds is self.base.holds:
+            self.holds = dict(self.holds)
+        del self.holds[key]  # type: ignore[union-attr]  # a copy since the line before
+        self.busy = self.busy - {key}
 
     def note_busy(self, hold: Hold) -> None:
         """Whether time may change the key, so that the timed rules look at it."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from proxy.l2 import announcing, beats, claims, doubt, evidence, giving, local, sessions, taking
+from proxy.l2 import announcing, beats, claims, doubt, evidence, forgetting, giving, local, sessions, taking
 from proxy.l2.actions import Action, Note, SetTimer
 from proxy.l2.draft import Draft
 from proxy.l2.events import (
@@ -105,7 +105,7 @@ def _look_at_keys(draft: Draft) -> None:
 
 
 def _look_slowly(draft: Draft) -> None:
-    """Once a second: heirs, balance, bars, refreshing, and causes to give keys away."""
+    """Once a second: heirs, balance, bars, refreshing, causes to give keys away, and what may be forgotten."""
     since_s = draft.state.slow_s - SLOW_S
     draft.set(slow_s=draft.now + SLOW_S)
     beats.watch_blindness(draft)
@@ -113,6 +113,8 @@ def _look_slowly(draft: Draft) -> None:
     announcing.refresh(draft, since_s)
     local.review_all(draft)
     giving.balance(draft)
+    forgetting.forget_absent(draft)
+    forgetting.forget_keys(draft)
     _renew_heirs(draft)
     state = draft.state
     if state.draining and not draft.mine and not state.drained:

@@ -1,11 +1,16 @@
 """Invariants of a single step, written anew from the review's words and not from the rules' code."""
 
+from collections.abc import Iterable
+
 from proxy.l2.actions import Action, Announce, Note, Reply, Report
-from proxy.l2.events import Event
-from proxy.l2.state import Hold, State
-from proxy.l2.types import NOBODY, OWNING, MemberId, Mine
+from proxy.l2.candidates import Why
+from proxy.l2.events import Event, Received, StopAsked
+from proxy.l2.messages import Release
+from proxy.l2.state import Hold, State, Wire
+from proxy.l2.types import NOBODY, NODE_NETWORK, OWNING, Channel, Key, MemberId, Mine
 
 MOST_LOOKS_MISSING = 2
+REMEMBERED_S = 3600.0
 
 
 class BrokenError(AssertionError):
@@ -13,8 +18,9 @@ class BrokenError(AssertionError):
 
 
 def check_step(node: str, before: State, event: Event, after: State, actions: tuple[Action, ...]) -> None:
-    """Invariants 0, 3, 4, 8 and 9."""
+    """Invariants 0, 2, 3, 4, 8 and 9."""
     late = after.last_step_s - before.last_step_s
+    _check_forgotten(node, after, [before.holds[key] for key in before.holds.keys() - after.holds.keys()])
     for key, hold in after.holds.items():
         was = before.holds.get(key)
         if was is hold:
@@ -22,6 +28,8 @@ def check_step(node: str, before: State, event: Event, after: State, actions: tu
         _check_owner(node, after, hold)
         if was is not None and hold.known < was.known:
             raise BrokenError(f"3: {node} forgot {was.known} of {key} for {hold.known}")
+        if was is not None and was.mine in OWNING and hold.mine not in OWNING:
+            _check_loss(node, after, (was, hold), event)
         if hold.mine is Mine.HOLD and (was is None or was.mine not in OWNING):
             _check_take(node, (before, after), hold, actions)
     for action in actions:
@@ -38,6 +46,51 @@ def _check_owner(node: str, after: State, hold: Hold) -> None:
         raise BrokenError(f"0: {node} knows {hold.known} of {hold.key} and owner {hold.owner}")
     if (hold.mine is not Mine.NONE) != (hold.key in after.mine):
         raise BrokenError(f"0: {node} has lost sight of {hold.key}")
+
+
+def _check_loss(node: str, after: State, holds: tuple[Hold, Hold], event: Event) -> None:
+    """Who is up, two-way with a majority and fit loses a key by a higher epoch only, as an offer brings about too."""
+    was, hold = holds
+    if hold.known > was.known or not _is_fit(after, hold.key) or isinstance(event, StopAsked):
+        return
+    if isinstance(event, Received) and isinstance(event.message.body, Release):
+        return  # F13: its own gateway is silent, and others hear it on the node network only
+    wire = after.wires[hold.key.wire]
+    if wire.roster and _has_majority(after, wire):  # who has never heard anybody has no majority to speak of
+        raise BrokenError(f"2: {node} let go of {hold.key} at {event}")
+
+
+def _is_fit(state: State, key: Key) -> bool:
+    vip, wire = state.table.vips.get(key), state.wires.get(key.wire)
+    if vip is None or wire is None or not wire.carrier or state.draining:
+        return False
+    return vip.programmed and vip.mine.why is Why.ELIGIBLE
+
+
+def _has_majority(state: State, wire: Wire) -> bool:
+    """By what everybody who is heard counts."""
+    channel, detect_s = _channel(wire), state.settings.timing.detect_s
+    paths = [member.path(channel) for member in state.members.values() if not member.left]
+    two_way = [path for path in paths if path.names_me and state.last_step_s - path.heard_s < detect_s]
+    return (1 + len(two_way)) * 2 > max([1 + len(wire.roster), *(path.roster for path in two_way)])
+
+
+def _channel(wire: Wire) -> Channel:
+    """Where its members are judged (F13)."""
+    return NODE_NETWORK if wire.blind else wire.name
+
+
+def _check_forgotten(node: str, after: State, holds: Iterable[Hold]) -> None:
+    """A key goes with its epoch only where nobody has it or wants it, for an hour, and nobody who may know is away."""
+    for was in holds:
+        kept = was.owner != NOBODY or was.mine is not Mine.NONE or was.key in after.table.vips
+        if kept or after.last_step_s - was.orphan_s < REMEMBERED_S:
+            raise BrokenError(f"3: {node} forgot {was.key}, which had {was.known}")
+        wire = after.wires.get(was.key.wire)
+        for member in wire.roster if wire is not None else ():
+            path = after.members[member].path(_channel(wire)) if wire is not None else None
+            if path is None or after.last_step_s - path.heard_s >= after.settings.timing.detect_s:
+                raise BrokenError(f"3: {node} forgot {was.key} while a member is away")
 
 
 def _check_take(node: str, states: tuple[State, State], hold: Hold, actions: tuple[Action, ...]) -> None:
@@ -63,11 +116,12 @@ def _check_take(node: str, states: tuple[State, State], hold: Hold, actions: tup
         return
     timing = before.settings.timing
     fresh = 1
+    channel = _channel(wire)
     for member in after.members.values():
-        heard = member.path(wire.name)
+        heard = member.path(channel)
         is_two_way = heard.names_me and after.last_step_s - heard.heard_s < timing.detect_s
         fresh += is_two_way and heard.ages_s.get(owner.id, timing.detect_s) >= timing.detect_s / 2
-    pair = len(wire.roster) == 1 and wire.gateway_ok_s > path.heard_s
+    pair = len(wire.roster) == 1 and wire.gateway_ok_s > owner.path(channel).heard_s
     if fresh * 2 <= 1 + len(wire.roster) and not pair:
         raise BrokenError(f"4: {node} took {hold.key} on the word of {fresh}")
 

@@ -110,7 +110,8 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(MemberDeleted, MEMBERS),
     st.sampled_from([ProxyGone(), DrainAsked(), DrainEnded(), RestartAsked(), StopAsked()]),
 )
-STEPS = st.lists(st.tuples(st.sampled_from([-3.0, 0.0, 0.01, 0.05, 0.2, 1.0, 5.0]), EVENTS), max_size=40)
+HOUR_S, DAY_S = 3601.0, 90000.0
+STEPS = st.lists(st.tuples(st.sampled_from([-3.0, 0.0, 0.01, 0.05, 0.2, 1.0, 5.0, HOUR_S, DAY_S]), EVENTS), max_size=40)
 
 
 def fresh() -> State:

@@ -3,17 +3,20 @@
 from functools import partial
 from itertools import pairwise
 
+import pytest
 from msgspec.structs import replace
 
 from endpointslice.types import NodeName
 from proxy.l2.actions import Announce, Note
 from proxy.l2.candidates import Table
-from proxy.l2.events import ArpKind, ArpSeen, LinkChanged, MoveAsked, TableChanged
+from proxy.l2.events import ArpKind, ArpSeen, LinkChanged, MoveAsked, Received, TableChanged
 from proxy.l2.evidence import DEFEND_S
-from proxy.l2.types import member_id
+from proxy.l2.hearing import FRESH_INTERVALS
+from proxy.l2.messages import Claims, ClaimState, Header, Message
+from proxy.l2.types import DEFAULT, NODE_NETWORK, MemberId, Version, member_id
 from tests.l2.lan import WIRE
 from tests.l2.simulation import Simulation, World
-from tests.l2.stories import others, retable, rows, started
+from tests.l2.stories import SEEDS, others, retable, rows, started
 
 
 def test_an_address_that_the_proxy_has_not_programmed_is_taken_by_nobody_until_it_is() -> None:
@@ -106,6 +109,53 @@ def test_gratuitous_packets_outlast_a_locktime_and_come_once_a_minute_after() ->
     assert [round(at_s, 1) for at_s in times[:4]] == [0.0, 1.1, 2.2, 4.4]
     assert all(59 <= later - earlier <= 61.1 for earlier, later in pairwise(times[4:]))
     assert len(times) in {6, 7, 8}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_stale_claims_are_answered_by_one_packet_a_second_at_most_besides_those_of_the_take(seed: int) -> None:
+    """At a return every member may hold an old claim up to the owner."""
+    simulation = Simulation(World(seed=seed))
+    key = simulation.keys[0]
+    simulation.boot_all(settle_s=1.0)
+    while not simulation.owner_of(key):
+        simulation.run(0.05)
+    owner = simulation.owner_of(key)
+    node, other = simulation.nodes[owner], simulation.nodes[others(simulation, owner)[0]]
+
+    def claim(number: int) -> None:
+        assert node.state is not None
+        member = node.state.members[other.id]
+        header = Header(other.id, member.session or 0, member.seqs[NODE_NETWORK] + 1, clock_s=simulation.now)
+        stale = Claims((ClaimState(key, Version(0, MemberId(number))),))
+        simulation.tell(owner, Received(NODE_NETWORK, Message(header, stale)))
+
+    for number in range(1, 60):
+        simulation.after(number / 10, partial(claim, number))
+    simulation.run(8)
+    times = [at_s for at_s, name, what in simulation.announced if (name, what) == (owner, key)]
+
+    assert len(times) >= 5
+    assert all(later - earlier >= 1 for earlier, later in zip(times, times[2:], strict=False))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_owner_that_hears_nobody_repeats_no_packet_before_it_is_clear_who_is_cut_off(seed: int) -> None:
+    """Else it would win its clients back from the one that replaced it."""
+    simulation = Simulation(World(seed=seed))
+    key = simulation.keys[0]
+    simulation.boot_all(settle_s=1.0)
+    while not simulation.owner_of(key):
+        simulation.run(0.05)
+    owner = simulation.owner_of(key)
+    simulation.run(0.4)
+    simulation.isolate(owner)
+    cut_s = simulation.now
+    simulation.run(5)
+    times = [at_s - cut_s for at_s, name, what in simulation.announced if (name, what) == (owner, key)]
+
+    assert max(times) <= FRESH_INTERVALS * DEFAULT.interval_s
+    assert simulation.owner_of(key) in others(simulation, owner)
+    assert len([at_s for at_s, name, what in simulation.announced if what == key and at_s > cut_s]) >= 3
 
 
 def test_a_change_of_the_table_makes_nobody_announce() -> None:
