@@ -5,6 +5,8 @@ from importlib import import_module
 
 import click
 
+from proxy.lean_imports import uncollected  # isort: split
+
 from proxy.config import ConfigError
 from proxy.control import LockError
 from proxy.kernel.change import KernelError
@@ -37,7 +39,8 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return super().get_command(ctx, cmd_name)
         module = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(f"proxy.cli.{module}"), module)
+        with uncollected():
+            command: click.Command = getattr(import_module(f"proxy.cli.{module}"), module)
         return command
 
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import structlog
-from msgspec.structs import replace
 
 from endpointslice.types import IP, NodeName
 from proxy.announcer import metrics
@@ -17,16 +16,16 @@ from proxy.announcer.ethernet import Drop, EtherType, Frame, format_mac, parse_f
 from proxy.announcer.feed_client import Gone, News
 from proxy.announcer.groups import Groups
 from proxy.announcer.letters import Letter, Told, order_letters
+from proxy.announcer.moment import Moment
 from proxy.announcer.ndp import Neighbour, parse_ndp, read_ndp
 from proxy.announcer.netlink import Links
 from proxy.announcer.notes import show_report
 from proxy.announcer.orders import read_orders
 from proxy.announcer.outside import Outside
 from proxy.announcer.packets import Captured, PacketSocket
-from proxy.announcer.served import Said, locate, make_table, named_interfaces, used_wires
+from proxy.announcer.served import Said, TableMaker, locate, named_interfaces, used_wires
 from proxy.announcer.sightings import Sighting
 from proxy.announcer.speech import AddressBook, Known, Question, Speech
-from proxy.announcer.status import Status, describe
 from proxy.announcer.wires import WireLink, find_wires
 from proxy.l2.actions import (
     Action,
@@ -85,6 +84,7 @@ class Announcer:
         self._found: Mapping[Channel, WireLink] = {}  # all wires that there are
         self._used: frozenset[Channel] = frozenset()  # those that ever had an address
         self._said = Said({})
+        self._tables = TableMaker()
         self._members: frozenset[NodeName] = frozenset()
         self._wire_of: dict[IP, Channel] = {}
         self._question: Question | None = None  # the frame that is being looked at
@@ -193,11 +193,10 @@ class Announcer:
     def _update_table(self, age_s: float) -> None:
         self._members = frozenset(member.node for member in self.state.members.values() if member.node)
         here = locate(self.state.settings.node, self._found, self._used)
-        table = make_table(self._said, here._replace(members=self._members, options=self._parts.options))
-        old = self.state.table.vips
-        vips = {key: old[key] if old.get(key) == vip else vip for key, vip in table.vips.items()}
-        self._wire_of = {key.vip: key.wire for key in vips}
-        self.step(TableChanged(replace(table, vips=vips), age_s))
+        here = here._replace(members=self._members, options=self._parts.options)
+        table = self._tables.make(self._said, here)
+        self._wire_of = {key.vip: key.wire for key in table.vips}
+        self.step(TableChanged(table, age_s))
 
     def note_members(self) -> None:
         """Members that came are candidates from now on."""
@@ -205,11 +204,9 @@ class Announcer:
         if self._said.served and new:
             self._update_table(max(0.0, self._clock() - self.state.fresh_s))
 
-    def describe(self, without: NodeName) -> Status:
-        """For people; `without`: as if that node were lost."""
-        unplaced = tuple(sorted(self._said.served.keys() - self._wire_of.keys()))
-        problems = self._said.around.problems
-        return replace(describe(self.state, self._clock(), without), no_interface=unplaced, problems=problems)
+    def moment(self) -> Moment:
+        """What is described to people, also by another thread: with thousands of addresses that takes long."""
+        return Moment(self.state, self._clock(), self._said, self._wire_of)
 
     # What comes in.
 

@@ -6,6 +6,8 @@ So a newer version may add to a body without a new format; a change to what is t
 import struct
 from collections.abc import Callable, Iterable
 from enum import Flag, IntEnum
+from operator import itemgetter
+from typing import cast
 
 from endpointslice.types import NodeName
 from proxy.announcer.ethernet import NO_MAC, format_mac, parse_mac
@@ -24,7 +26,7 @@ from proxy.l2.messages import Answer, Beat, Body, Bye, Challenge, Claims, ClaimS
 from proxy.l2.types import MASK, Channel, Key, MemberId, Version
 
 FORMATS = (1, 1)  # the oldest and the newest that this program understands
-MOST_MEMBERS = 100  # that one heartbeat names: with 10 bytes each it stays below 1,200
+MOST_MEMBERS = 100  # that one datagram of a heartbeat names: with 10 bytes each it stays below 1,200
 
 
 class Type(IntEnum):
@@ -50,6 +52,7 @@ class _Says(Flag):
     HEIRS = 8
 
 
+_STRETCH = struct.Struct("!QQ")  # of members' numbers that a part of a heartbeat is about, both included
 _MEMBER = struct.Struct("!Q")
 _RANGE = struct.Struct("!BQQ")  # is complete, for the hashes from .. to, both included
 _CLAIM = struct.Struct("!BBQQ")  # bits, index of the wire, epoch, owner
@@ -91,14 +94,15 @@ def parse_body(number: int, data: bytes) -> Body | None:
 
 
 def _pack_beat(beat: Beat) -> bytes:
-    heard = sorted(beat.ages_s.items(), key=lambda item: item[1])[:MOST_MEMBERS]
+    heard = sorted(beat.ages_s.items(), key=itemgetter(1))[:MOST_MEMBERS]
     return b"".join(
         (
             parse_mac(beat.mac) or NO_MAC,
             limit(beat.roster, MOST_U16).to_bytes(2, "big"),
             bytes((len(heard),)),
-            *(_MEMBER.pack(member) + pack_age(age_s) for member, age_s in heard),
+            *(pack_age(member, age_s) for member, age_s in heard),
             pack_channels(tuple(sorted(beat.wires))),
+            _STRETCH.pack(beat.low, beat.high - 1) if beat.low < beat.high else b"",
         )
     )
 
@@ -106,9 +110,12 @@ def _pack_beat(beat: Beat) -> bytes:
 def _parse_beat(reader: Reader) -> Beat:
     mac = reader.take(len(NO_MAC))
     roster = reader.number(2)
-    count = reader.number(1)
-    ages_s = {MemberId(reader.number(8)): reader.age_s() for _ in range(count) if not reader.short}
-    return Beat(ages_s, format_mac(mac) if mac != NO_MAC else "", roster, frozenset(reader.channels()))
+    ages_s = cast("dict[MemberId, float]", reader.ages_s(reader.number(1)))
+    wires = frozenset(reader.channels())
+    low, last = reader.unpack(_STRETCH) if reader.left >= _STRETCH.size else (0, MASK)
+    whole = low > last or (low, last) == (0, MASK)
+    low, high = (0, 0) if whole else (low, last + 1)
+    return Beat(ages_s, format_mac(mac) if mac != NO_MAC else "", roster, wires, low, high)
 
 
 def _pack_claims(claims: Claims) -> bytes:

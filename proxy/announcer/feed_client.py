@@ -2,8 +2,8 @@
 
 import socket
 import threading
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,16 +50,30 @@ class FeedClient:
         self._path = path
         self._post = post
         self._connected = connected
+        self._stopped = threading.Event()
+        self._socket: socket.socket | None = None
+        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
 
     def start(self) -> None:
         """Begin."""
-        threading.Thread(target=self._run, name="feed", daemon=True).start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; nothing is posted any more once this returns."""
+        self._stopped.set()
+        sock = self._socket
+        if sock is not None:
+            with suppress(OSError):  # it may have ended by itself just now
+                sock.shutdown(socket.SHUT_RDWR)
+        if self._thread.ident is not None:  # it was started
+            self._thread.join(SILENT_S)
 
     def _run(self) -> None:
         told = ""
-        while True:
+        while not self._stopped.is_set():
             try:
                 with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+                    self._socket = sock
                     sock.settimeout(SILENT_S)
                     sock.connect(str(self._path))
                     log.info("proxy_connected", socket=str(self._path))
@@ -71,15 +85,15 @@ class FeedClient:
                         self._connected(None)
             except (OSError, EOFError, BrokenFrameError) as error:
                 why = str(error) or type(error).__name__
-                if why != told:
+                if why != told and not self._stopped.is_set():
                     log.warning("proxy_gone", why=why, socket=str(self._path))
                     self._post(Gone(why))
                 told = why
-            time.sleep(RETRY_S)
+            self._stopped.wait(RETRY_S)
 
     def _listen(self, sock: socket.socket) -> None:
         known = Said({})
-        while True:
+        while not self._stopped.is_set():
             frame = parse_content(read_content(sock))
             if isinstance(frame, Alive):
                 self._post(News(None, frame.age_s))

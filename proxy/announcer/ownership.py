@@ -12,7 +12,7 @@ from endpointslice.types import IP, NodeName
 from proxy.announcer.feed_frames import LENGTH_BYTES, BrokenFrameError
 from proxy.l2.draft import Draft
 from proxy.l2.evidence import CONFLICT_S, find_foreign
-from proxy.l2.placing import places
+from proxy.l2.placing import place_of
 from proxy.l2.state import Hold, State
 from proxy.l2.types import NOBODY, OWNING, Channel, Key
 
@@ -108,4 +108,4 @@ def _conflicts(state: State, now: float, interfaces: Mapping[Channel, str]) -> l
 
 def _is_to_tell(draft: Draft, hold: Hold) -> bool:
     """Of an address that nobody takes, the one tells who would be first to."""
-    return hold.owner == NOBODY and places(draft, hold.key.wire).get(hold.key) == draft.me
+    return hold.owner == NOBODY and place_of(draft, hold.key) == draft.me

@@ -1,12 +1,14 @@
 """A message that is too long for a datagram, as several of which each stands alone."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 from msgspec.structs import replace
 
+from proxy.announcer.bodies import MOST_MEMBERS
 from proxy.announcer.layout import MOST_U16
-from proxy.l2.messages import Body, Claims, ClaimState, Message, Offer
+from proxy.l2.messages import Beat, Body, Claims, ClaimState, Message, Offer
 from proxy.l2.types import MASK, Key, key_hash
 
 T = TypeVar("T")
@@ -31,6 +33,8 @@ def split_message(message: Message) -> tuple[Message, ...]:
 
 def _split(body: Body | None) -> Sequence[Body | None]:
     match body:
+        case Beat() if len(body.ages_s) > MOST_MEMBERS:
+            return tuple(_split_beat(body))
         case Claims():
             return tuple(_split_claims(body))
         case Offer():
@@ -38,6 +42,17 @@ def _split(body: Body | None) -> Sequence[Body | None]:
             return tuple(replace(body, entries=part) for part in parts)
         case _:
             return (body,)
+
+
+def _split_beat(beat: Beat) -> Iterator[Beat]:
+    """Each part is about members of its own stretch; they are as long, so that none is nearly empty."""
+    members = sorted(beat.ages_s)
+    count = -(-len(members) // MOST_MEMBERS)
+    first = [members[len(members) * number // count] for number in range(count)]
+    borders = (0, *first[1:], MASK + 1)
+    for number, (low, high) in enumerate(pairwise(borders)):
+        ages_s = {member: beat.ages_s[member] for member in members if low <= member < high}
+        yield replace(beat, ages_s=ages_s, low=low, high=high, wires=beat.wires if number == 0 else frozenset())
 
 
 def _split_claims(claims: Claims) -> Iterator[Claims]:

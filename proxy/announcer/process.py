@@ -11,6 +11,8 @@ import selectors
 import signal
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -30,16 +32,17 @@ from proxy.announcer.hand_over import continue_state, parse_state, render_state
 from proxy.announcer.health import Health
 from proxy.announcer.keyring import Keys, KeyWatch, read_keys
 from proxy.announcer.memory_file import read_memory, write_memory
+from proxy.announcer.moment import render_status
 from proxy.announcer.netlink import Links, LinkWatch
 from proxy.announcer.orders import order_move
 from proxy.announcer.outside import Outside
 from proxy.announcer.ownership import Ownership, describe_ownership, may_change
 from proxy.announcer.ownership_sender import OwnershipSender
 from proxy.announcer.speech import AddressBook, Speech
-from proxy.announcer.status import describe
+from proxy.announcer.status import count_members
 from proxy.l2.candidates import Options
 from proxy.l2.events import DrainAsked, DrainEnded, RestartAsked, Tick
-from proxy.l2.state import Start, remember, start
+from proxy.l2.state import Memory, Start, remember, start
 from proxy.l2.types import Settings
 
 log = structlog.get_logger()
@@ -66,9 +69,12 @@ class Config(msgspec.Struct, frozen=True):
     ready_file: Path | None = None  # None: nobody is told
 
 
+_Render = Callable[[], bytes]
+
+
 class _Asked(NamedTuple):
     request: Request
-    answer: queue.SimpleQueue[bytes]
+    answer: queue.SimpleQueue[_Render]
 
 
 class _End(NamedTuple):
@@ -113,6 +119,7 @@ class Process:
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._counted: dict[str, int] = {}
         self._remembered_s = time.monotonic()
+        self._remembered: Memory | None = None  # None: not yet
         self._ended = False
         self._handed_over = False
 
@@ -133,7 +140,6 @@ class Process:
         self._take_over()
         serve_control(self._config.control_socket, self._ask)
         sys.setswitchinterval(_SWITCH_S)
-        gc.collect()
         gc.freeze()
         log.info("started", node=self._config.settings.node)
         while not self._ended and not self._handed_over:
@@ -193,11 +199,14 @@ class Process:
         if now - self._remembered_s > _REMEMBER_S:
             self._remembered_s = now
             self._note_members()
-            write_memory(self._config.memory, remember(announcer.state))
+            memory = remember(announcer.state)
+            if memory != self._remembered:
+                self._remembered = memory
+                write_memory(self._config.memory, memory)
 
     def _note_members(self) -> None:
-        for wire in describe(self._announcer.state, time.monotonic()).wires:
-            metrics.MEMBERS.labels(wire.wire).set(len(wire.members))
+        for wire, members in count_members(self._announcer.state, time.monotonic()).items():
+            metrics.MEMBERS.labels(wire).set(members)
 
     def _take_inbox(self) -> None:
         os.eventfd_read(self._bell)
@@ -227,15 +236,15 @@ class Process:
                 self._ended = True
 
     def _ask(self, request: Request) -> bytes:
-        """For the control socket's threads."""
-        answer: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        """For the control socket's threads: they put it into words, which for thousands of addresses takes long."""
+        answer: queue.SimpleQueue[_Render] = queue.SimpleQueue()
         self.post(_Asked(request, answer))
         try:
-            return answer.get(timeout=5.0)
+            return answer.get(timeout=5.0)()
         except queue.Empty as error:
             raise TimeoutError from error
 
-    def _answer(self, request: Request) -> bytes:
+    def _answer(self, request: Request) -> _Render:
         announcer = self._announcer
         if request.command in {"state", "hand-over"}:
             # Not one step more after this, nor a socket that takes what is meant for the other.
@@ -243,7 +252,7 @@ class Process:
                 self._handed_over = True
                 self._sender.stop()
                 self._outside.close()
-            return render_state(announcer.state)
+            return partial(render_state, announcer.state)
         match request.command:
             case "drain":
                 announcer.step(DrainAsked())
@@ -252,7 +261,7 @@ class Process:
             case "move":
                 for event in order_move(announcer.state, request.vip, request.to):
                     announcer.step(event)
-        return msgspec.json.encode(announcer.describe(request.without))
+        return partial(render_status, announcer.moment(), request.without)
 
     def _take_over(self) -> None:
         """Go on in the place of a process that still runs on this node, as in an update that starts the new one first.

@@ -4,6 +4,8 @@ Only what the kernel has agreed to is served: the caller gives the Snapshot of t
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -23,7 +25,7 @@ from endpointslice.types import (
 from proxy.announcer.around import NOTHING_KNOWN, Around
 from proxy.announcer.reach import ANYWHERE, Advertising
 from proxy.announcer.wires import WireLink, wire_of
-from proxy.l2.candidates import EVERYWHERE, Demand, NodeFacts, Options, Reach, Table, Vip, Why, judge
+from proxy.l2.candidates import EVERYWHERE, Candidate, Demand, NodeFacts, Options, Reach, Table, Vip, Why, judge
 from proxy.l2.types import Channel, Key
 
 _CLOSE = frozenset({TrafficDistribution.PREFER_CLOSE, TrafficDistribution.PREFER_SAME_NODE})
@@ -137,26 +139,81 @@ def merge_demands(one: Demand, other: Demand) -> Demand:
     )
 
 
-def make_table(said: Said, place: Place) -> Table:
-    """The table of this node: each address on the wire that it is in; others are judged by what we know of them."""
-    around = said.around
-    vips: dict[Key, Vip] = {}
-    for one in said.served.values():
-        wire = wire_of(one.vip, place.wires)
-        if wire is None:
-            continue
-        key = Key(one.vip, wire)
+class TableMaker:
+    """Makes one table after another. What hasn't changed is the same object as before, so little is looked at anew."""
+
+    def __init__(self) -> None:
+        self._here: tuple[Around, Place] | None = None  # None: nothing was made yet
+        self._rows: dict[IP, tuple[Served, Vip | None]] = {}
+        self._plain: dict[tuple[str, bool, bool, bool], tuple[Candidate, ...]] = {}
+
+    def make(self, said: Said, place: Place) -> Table:
+        """This node's table: each address on the wire that it is in; others are judged by what we know of them."""
+        here = said.around, place
+        if here != self._here:
+            self._here = here
+            self._rows, self._plain = {}, {}
+        before, self._rows = self._rows, {}
+        names = frozenset(place.wires)
+        for one in said.served.values():
+            row = before.get(one.vip)
+            if row is None or row[0] is not one:
+                row = one, _same(row, _make_vip(one, here, self._others(one, here), names))
+            self._rows[one.vip] = row
+        vips = {vip.key: vip for _served, vip in self._rows.values() if vip is not None}
+        return Table(vips, peers_ready=_are_ready(*here))
+
+    def _others(self, one: Served, here: tuple[Around, Place]) -> tuple[Candidate, ...]:
+        """By name. Nodes that the demand says nothing of are judged once for all addresses that ask alike."""
+        (around, place), demand = here, one.demand
         reach = around.reaches.get(one.reach, EVERYWHERE)
-        others = sorted(({*place.members} | one.demand.ready.keys() | one.demand.draining) - {place.node})
-        mine = judge(facts_of(around, place.node), one.demand, place.options, reach)
-        vips[key] = Vip(
-            key,
-            mine=msgspec.structs.replace(mine, why=_judge_interface(mine.why, reach, wire, place)),
-            others=tuple(judge(facts_of(around, node), one.demand, place.options, reach) for node in others),
-            local=one.demand.local,
-            prefer_close=one.demand.prefer_close,
-        )
-    return Table(vips, peers_ready=_are_ready(around, place))
+        serves = any(demand.ready.values()) or bool(demand.draining) or demand.elsewhere
+        likes = one.reach, demand.local, bool(demand.pinned), serves
+        plain = self._plain.get(likes)
+        if plain is None:
+            alike = Demand(local=demand.local, pinned=_NOBODY if demand.pinned else frozenset(), elsewhere=serves)
+            nodes = sorted({*place.members} - {place.node})
+            plain = tuple(judge(facts_of(around, node), alike, place.options, reach) for node in nodes)
+            self._plain[likes] = plain
+        named = demand.ready.keys() | demand.draining
+        named |= {node for node in (*demand.pinned, *demand.preferred) if node in place.members}
+        named -= {place.node}
+        if not named:
+            return plain
+        judged = {node: judge(facts_of(around, node), demand, place.options, reach) for node in named}
+        rows = [judged.pop(row.node, row) for row in plain]
+        return tuple(sorted((*rows, *judged.values()), key=_node_of) if judged else rows)
+
+
+_NOBODY = frozenset({NodeName("")})
+_node_of = attrgetter("node")
+
+
+def _same(before: tuple[Served, Vip | None] | None, vip: Vip | None) -> Vip | None:
+    return before[1] if before is not None and before[1] == vip else vip
+
+
+def _make_vip(
+    one: Served, here: tuple[Around, Place], others: tuple[Candidate, ...], names: frozenset[Channel]
+) -> Vip | None:
+    wire = _find_wire(one.vip, names)
+    if wire is None:
+        return None
+    around, place = here
+    reach = around.reaches.get(one.reach, EVERYWHERE)
+    mine = judge(facts_of(around, place.node), one.demand, place.options, reach)
+    return Vip(
+        Key(one.vip, wire),
+        mine=msgspec.structs.replace(mine, why=_judge_interface(mine.why, reach, wire, place)),
+        others=others,
+        local=one.demand.local,
+        prefer_close=one.demand.prefer_close,
+    )
+
+
+def make_table(said: Said, place: Place) -> Table:
+    """The same, once."""
+    return TableMaker().make(said, place)
 
 
 def facts_of(around: Around, node: NodeName) -> NodeFacts:
@@ -183,8 +240,15 @@ def _are_ready(around: Around, place: Place) -> bool:
 
 def used_wires(served: Iterable[IP], wires: Collection[Channel]) -> frozenset[Channel]:
     """The wires that have an address on them: on the others nobody needs to be heard."""
-    found = (wire_of(vip, wires) for vip in served)
+    names = frozenset(wires)
+    found = {_find_wire(vip, names) for vip in served}
     return frozenset(wire for wire in found if wire is not None)
+
+
+@lru_cache(maxsize=32768)
+def _find_wire(vip: IP, wires: frozenset[Channel]) -> Channel | None:
+    """Asked again at each change of the table, for all of its addresses."""
+    return wire_of(vip, wires)
 
 
 def services_at(snapshot: Snapshot, vip: IP) -> tuple[ServiceName, ...]:

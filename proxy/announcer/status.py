@@ -83,6 +83,15 @@ def describe(state: State, now: float, without: NodeName = NO_NODE) -> Status:
     )
 
 
+def count_members(state: State, now: float) -> dict[Channel, int]:
+    """How many others are heard on each wire."""
+    draft = Draft(state, now)
+    return {
+        name: sum(is_up(draft, member, channel_of(wire)) for member in draft.members.values())
+        for name, wire in draft.wires.items()
+    }
+
+
 def _vip(draft: Draft, key: Key, up: dict[MemberId, Standing], without: NodeName) -> VipStatus:
     hold, vip = draft.holds[key], draft.vip(key)
     names = {member.id: member.node for member in draft.members.values()} | {draft.me: draft.settings.node}

@@ -74,7 +74,7 @@ def _announce(draft: Draft, hold: Hold) -> None:
 
 def announce_again(draft: Draft, wire_name: Channel) -> None:
     """The MAC or the carrier changed: clients must learn it."""
-    for key in draft.mine:
+    for key in tuple(draft.mine):
         hold = draft.holds[key]
         if key.wire == wire_name and hold.mine is Mine.HOLD:
             draft.put_hold(replace(hold, announce_s=draft.now, rounds=0))
@@ -84,7 +84,7 @@ def refresh(draft: Draft, since_s: float) -> None:
     """Once a minute each address, so that switches don't forget where it is (their tables age in five)."""
     first, last = int(since_s), int(draft.now)
     seconds = {second % REFRESH_S for second in range(max(first, last - REFRESH_S) + 1, last + 1)}
-    for key in draft.mine if seconds else ():
+    for key in tuple(draft.mine) if seconds else ():
         hold = draft.holds[key]
         if key_hash(key) % REFRESH_S in seconds and hold.mine is Mine.HOLD and hold.announce_s == LATER:
             draft.put_hold(replace(hold, announce_s=draft.now, rounds=len(ROUNDS_S)))

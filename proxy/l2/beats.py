@@ -1,5 +1,7 @@
 """Heartbeats: what one says, and what hearing one changes."""
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from proxy.l2.actions import Note
@@ -52,8 +54,8 @@ def hear(draft: Draft, event: Received, member: Member) -> Member:
     if isinstance(body, Beat):
         path = replace(
             path,
-            names_me=body.ages_s.get(draft.me, LATER) < draft.detect_s,
-            ages_s=body.ages_s,
+            names_me=body.ages_s.get(draft.me, LATER) < draft.detect_s if body.is_about(draft.me) else before.names_me,
+            ages_s=_merge_ages(before, body),
             beat_s=draft.now,
             roster=body.roster,
             mac=body.mac,
@@ -70,6 +72,14 @@ def hear(draft: Draft, event: Received, member: Member) -> Member:
         _note_wire(draft, channel, member, path, had_two_way=had)
         _compare(draft, channel, member)
     return member
+
+
+def _merge_ages(before: Path, beat: Beat) -> Mapping[MemberId, float]:
+    """Of a part: with what the others said last. A part that is lost makes ages too short, which confirms nothing."""
+    if beat.high == 0:
+        return beat.ages_s
+    kept = {member: age_s for member, age_s in before.ages_s.items() if not beat.is_about(member)}
+    return {**kept, **beat.ages_s}
 
 
 def _came_back(draft: Draft, member: Member, before: Path) -> Member:
@@ -136,11 +146,11 @@ def _fell_silent(draft: Draft, member: Member, channel: Channel, path: Path) -> 
         affected = [channel]
         draft.put_wire(replace(wire, loss_s=draft.now))
         draft.report(Note.MEMBER_SILENT, member=member.id, detail=channel)
-    for hold in draft.holds.values():
-        if hold.owner == member.id and hold.key.wire in affected:
-            draft.note_busy(hold)
-        elif hold.giver == member.id:
-            draft.hurry()
+    for key in tuple(draft.owned.get(member.id, ())):
+        if key.wire in affected:
+            draft.note_busy(draft.holds[key])
+    if any(draft.holds[key].giver == member.id for key in draft.mine):
+        draft.hurry()
 
 
 def _watch_majority(draft: Draft, wire: Wire) -> None:

@@ -39,10 +39,9 @@ def hear_claims(draft: Draft, member: Member, claims: Claims) -> None:
         if answer is not None:
             answers.append(answer)
     if claims.low < claims.high:
-        for hold in list(draft.holds.values()):
-            inside = claims.low <= key_hash(hold.key) < claims.high
-            if hold.owner == member.id and inside and hold.key not in listed:
-                orphan(draft, hold, at_once=False)
+        for key in sorted(draft.owned.get(member.id, ())):
+            if claims.low <= key_hash(key) < claims.high and key not in listed:
+                orphan(draft, draft.holds[key], at_once=False)
     if answers:
         tell(draft, answers, member.id)
 
@@ -189,6 +188,8 @@ def own(draft: Draft, hold: Hold, mine: Mine, until_s: float = LATER, giver: Mem
         )
     )
     draft.claimed[hold.key] = None
+    if draft.state.reviewed is not None:
+        draft.set(reviewed=None)
 
 
 def release(draft: Draft, hold: Hold, note: Note = Note.RELEASED) -> None:
@@ -268,7 +269,7 @@ def hear_release_wish(draft: Draft, member: Member, wish: Release) -> None:
         if wire is not None:
             draft.put_wire(replace(wire, loss_s=draft.now))
         return
-    for key in draft.mine:
+    for key in sorted(draft.mine):
         hold = draft.holds[key]
         if key.wire == wish.wire and hold.owner == draft.me:
             release(draft, hold)
@@ -284,6 +285,5 @@ def _gateway_fails(draft: Draft, wire_name: Channel) -> bool:
 
 def forget(draft: Draft, member: MemberId) -> None:
     """It left for good: all that it owned is free at once."""
-    for hold in list(draft.holds.values()):
-        if hold.owner == member:
-            orphan(draft, hold, at_once=True)
+    for key in sorted(draft.owned.get(member, ())):
+        orphan(draft, draft.holds[key], at_once=True)

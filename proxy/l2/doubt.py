@@ -164,6 +164,7 @@ def lift_bars(draft: Draft) -> None:
     """A bar ends when a majority is back for the time of detection."""
     for wire in draft.wires.values():
         if majority_back(draft, wire):
-            for hold in [hold for hold in draft.holds.values() if hold.yielded or hold.barred_s > draft.now]:
-                if hold.key.wire == wire.name:
+            for key in sorted(key for key in draft.barred if key.wire == wire.name):
+                hold = draft.holds[key]
+                if hold.yielded or hold.barred_s > draft.now:
                     draft.put_hold(replace(hold, barred_s=NEVER, resort_s=NEVER, yielded=False))

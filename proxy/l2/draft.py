@@ -6,11 +6,28 @@ from msgspec.structs import replace
 
 from proxy.l2.actions import Action, Note, Owned, Report, Send, Withdraw
 from proxy.l2.candidates import Vip, Why
+from proxy.l2.election import Order, Standing
 from proxy.l2.messages import Body, ClaimState, Flags, Header, Message
-from proxy.l2.state import NOTHING, Hold, Member, Path, State, Tally, Wire
-from proxy.l2.types import LATER, MASK, NOBODY, NODE_NETWORK, OWNING, Channel, Key, MemberId, Mine, claim_digest
+from proxy.l2.state import NOTHING, Dealt, Hold, Member, Path, State, Tally, Wire
+from proxy.l2.types import (
+    LATER,
+    MASK,
+    NEVER,
+    NOBODY,
+    NODE_NETWORK,
+    OWNING,
+    Channel,
+    Key,
+    MemberId,
+    Mine,
+    claim_digest,
+)
 
 STALE_S = 60.0  # a table older than that ranks its node last (F10)
+
+
+Keys = set[Key] | frozenset[Key]
+_NO_KEYS: frozenset[Key] = frozenset()
 
 
 class Draft:
@@ -24,7 +41,8 @@ class Draft:
         self.timing = state.settings.timing
         self.detect_s = state.settings.timing.detect_s
         self.actions: list[Action] = []
-        self.places: dict[Channel, dict[Key, MemberId]] = {}  # what this step found of keys that nobody owns
+        self.dealt: dict[Channel, Dealt] = {}  # what this step goes by for keys that nobody owns
+        self.puts = 0  # of holds
         self.offers: dict[tuple[Channel, MemberId, bool], list[tuple[Key, int]]] = {}
         self.released: list[ClaimState] = []  # what we let go, to be told with them
         self.claimed: dict[Key, None] = {}  # claims of ours to be told at the end of the step
@@ -36,8 +54,12 @@ class Draft:
         self.wires: dict[Channel, Wire] | Mapping[Channel, Wire] = state.wires
         self.holds: dict[Key, Hold] | Mapping[Key, Hold] = state.holds
         self.tallies: dict[MemberId, Tally] | Mapping[MemberId, Tally] = state.tallies
-        self.busy: set[Key] | frozenset[Key] = state.busy
-        self.mine: set[Key] | frozenset[Key] = state.mine
+        self.busy: Keys = state.busy
+        self.mine: Keys = state.mine
+        self.barred: Keys = state.barred
+        self.owned: dict[MemberId, Keys] | Mapping[MemberId, Keys] = state.owned
+        self.orders: dict[tuple[Channel, int, int], Order] = {}
+        self.ups: dict[Channel, dict[MemberId, Standing]] = {}  # what this step found of members that are up
 
     def freeze(self) -> State:
         """The next state."""
@@ -50,10 +72,17 @@ class Draft:
             wires=self.wires,
             holds=self.holds,
             tallies=self.tallies,
-            busy=self.busy if isinstance(self.busy, frozenset) else frozenset(self.busy),
-            mine=self.mine if isinstance(self.mine, frozenset) else frozenset(self.mine),
+            busy=frozenset(self.busy),
+            mine=frozenset(self.mine),
+            barred=frozenset(self.barred),
+            owned=self._freeze_owned(),
             **self.scalars,
         )
+
+    def _freeze_owned(self) -> Mapping[MemberId, frozenset[Key]]:
+        if self.owned is self.base.owned:
+            return self.base.owned
+        return {owner: frozenset(keys) for owner, keys in self.owned.items() if keys}
 
     # What the state says of itself.
 
@@ -68,6 +97,7 @@ class Draft:
     def set(self, **scalars: object) -> None:
         """Change fields of the state that aren't maps."""
         self.scalars |= scalars
+        self.ups.clear()
 
     def hurry(self, at_s: float | None = None) -> None:
         """Let the timed rules run then at the latest; None: in this step."""
@@ -80,6 +110,8 @@ class Draft:
         if self.members is self.base.members:
             self.members = dict(self.members)
         self.members[member.id] = member  # type: ignore[index]  # a copy since the line before
+        self.ups.clear()
+        self.orders.clear()
 
     def drop_member(self, member: MemberId) -> None:
         """Forget one that owns nothing and counts on no wire."""
@@ -97,10 +129,12 @@ class Draft:
     def put_wire(self, wire: Wire) -> None:
         """Replace what is known of a wire."""
         self.wires = {**self.wires, wire.name: wire}
+        self.ups.clear()
 
     def put_hold(self, hold: Hold) -> None:
         """Replace what is known of a key, and keep count of who owns what."""
         before = self.holds.get(hold.key)
+        self.puts += 1
         if self.holds is self.base.holds:
             self.holds = dict(self.holds)
         self.holds[hold.key] = hold  # type: ignore[index]  # a copy since the line before
@@ -111,7 +145,9 @@ class Draft:
         was = before.mine if before is not None else Mine.NONE
         if (was is Mine.NONE) != (hold.mine is Mine.NONE):
             self.actions.append(Withdraw(hold.key) if hold.mine is Mine.NONE else Owned(hold.key))
-            self.mine = self.mine ^ {hold.key}
+            self.mine = _mark(self.mine, hold.key, present=hold.mine is not Mine.NONE)
+        if (hold.yielded or hold.barred_s > NEVER) != (hold.key in self.barred):
+            self.barred = _mark(self.barred, hold.key, present=hold.key not in self.barred)
         self.note_busy(hold)
         if hold.key in self.busy and not self.passing:
             self.hurry()
@@ -126,7 +162,7 @@ class Draft:
     def note_busy(self, hold: Hold) -> None:
         """Whether time may change the key, so that the timed rules look at it."""
         if self._is_busy(hold) != (hold.key in self.busy):
-            self.busy = self.busy ^ {hold.key}
+            self.busy = _mark(self.busy, hold.key, present=hold.key not in self.busy)
             if hold.key in self.busy and not self.passing:
                 self.hurry()
 
@@ -154,9 +190,13 @@ class Draft:
     def _count(self, hold: Hold, sign: int) -> None:
         if hold.owner == NOBODY:
             return
+        if self.tallies is self.base.tallies:
+            self.tallies, self.owned = dict(self.tallies), dict(self.owned)
         before = self.tallies.get(hold.owner, NOTHING)
         digest = (before.digest + sign * claim_digest(hold.key, hold.known)) & MASK
-        self.tallies = {**self.tallies, hold.owner: Tally(digest, before.size + sign)}
+        self.tallies[hold.owner] = Tally(digest, before.size + sign)  # type: ignore[index]  # a copy, as above
+        keys = self.owned.get(hold.owner, _NO_KEYS)
+        self.owned[hold.owner] = _mark(keys, hold.key, present=sign > 0)  # type: ignore[index]  # a copy, as above
 
     # Reads.
 
@@ -230,3 +270,13 @@ class Draft:
         if self.is_stale():
             flags |= Flags.STALE
         return flags
+
+
+def _mark(keys: Keys, key: Key, *, present: bool) -> set[Key]:
+    """The keys with this one in or out; a step's first change copies them, as the state before shares them."""
+    changed = keys if isinstance(keys, set) else set(keys)
+    if present:
+        changed.add(key)
+    else:
+        changed.discard(key)
+    return changed

@@ -41,6 +41,30 @@ def rank(vip: Vip, up: Mapping[MemberId, Standing]) -> list[MemberId]:
     return [entry[-1] for entry in sorted(order)]
 
 
+class Order:
+    """What is the same for all addresses with these candidates: who is eligible, and how much wanted."""
+
+    def __init__(self, vip: Vip, up: Mapping[MemberId, Standing], me: MemberId) -> None:
+        rows = [((*_wish(candidate, up[member]), up[member].load), member) for candidate, member in _eligible(vip, up)]
+        mine = next((row for row in rows if row[1] == me), None)
+        self._me = me
+        self._is_in = mine is not None
+        self._before = [member for worth, member in rows if mine is not None and worth < mine[0]]
+        self._beside = [member for worth, member in rows if mine is not None and worth == mine[0]]
+
+    def place(self, key: Key, without: Collection[MemberId]) -> int | None:
+        """How many of the others come before `me` in `rank`, but for those in `without`; None: `me` isn't eligible."""
+        if not self._is_in:
+            return None
+        hashed = key_hash(key)
+        own = rendezvous(hashed, self._me)
+        beside = self._beside
+        if without:
+            beside = [member for member in beside if member not in without]
+        before = sum(member not in without for member in self._before) if without else len(self._before)
+        return before + sum(chance < own for chance in spread_out(hashed, beside))
+
+
 def spread(vips: Iterable[Vip], up: Mapping[MemberId, Standing]) -> dict[Key, MemberId]:
     """An owner for each address that has a candidate: the best wish, and within it nobody above an equal share.
 
@@ -55,11 +79,14 @@ def spread(vips: Iterable[Vip], up: Mapping[MemberId, Standing]) -> dict[Key, Me
         for group, count in Counter(group for _hash, _key, group in dealt).items()
         if group
     }
+    below = {group: [member for member in group if loads[member] < share] for group, share in shares.items()}
     owners: dict[Key, MemberId] = {}
     for hashed, key, group in sorted(dealt):
         if group:
-            owners[key] = owner = _choose(hashed, group, loads, shares[group])
+            owners[key] = owner = _choose(hashed, group, loads, below[group])
             loads[owner] += 1
+            if loads[owner] >= shares[group] and owner in below[group]:
+                below[group].remove(owner)
     return owners
 
 
@@ -79,17 +106,26 @@ class _Groups:
 
     def __init__(self, up: Mapping[MemberId, Standing]) -> None:
         self._up = up
-        self._known: dict[tuple[int, Candidate], tuple[MemberId, ...]] = {}
+        self._rows: dict[int, tuple[Wish, MemberId] | None] = {}  # of each candidate, which many addresses share
+        self._known: dict[tuple[int, int], tuple[MemberId, ...]] = {}
 
     def of(self, vip: Vip) -> tuple[MemberId, ...]:
         """Sorted; empty if no candidate is up."""
-        place = (id(vip.others), vip.mine)
+        place = (id(vip.others), id(vip.mine))
         found = self._known.get(place)
         if found is None:
-            wishes = [(_wish(candidate, self._up[member]), member) for candidate, member in _eligible(vip, self._up)]
+            wishes = [row for candidate in (vip.mine, *vip.others) if (row := self._row(candidate)) is not None]
             best = min(wishes)[0] if wishes else None
-            found = self._known[place] = tuple(sorted(member for wish, member in wishes if wish == best))
+            found = self._known[place] = tuple(sorted([member for wish, member in wishes if wish == best]))
         return found
+
+    def _row(self, candidate: Candidate) -> tuple[Wish, MemberId] | None:
+        number = id(candidate)
+        if number not in self._rows:
+            member = member_id(candidate.node)
+            may = candidate.why is Why.ELIGIBLE and member in self._up
+            self._rows[number] = (_wish(candidate, self._up[member]), member) if may else None
+        return self._rows[number]
 
 
 def _eligible(vip: Vip, up: Collection[MemberId]) -> list[tuple[Candidate, MemberId]]:
@@ -101,9 +137,11 @@ def _wish(candidate: Candidate, standing: Standing) -> Wish:
     return (standing.returner, standing.stale, candidate.tier, -candidate.preference, -candidate.ready)
 
 
-def _choose(hashed: int, group: tuple[MemberId, ...], loads: Mapping[MemberId, int], share: int) -> MemberId:
+def _choose(
+    hashed: int, group: tuple[MemberId, ...], loads: Mapping[MemberId, int], below: Sequence[MemberId]
+) -> MemberId:
     """The group's first by chance that is below the share; where none is, the least loaded."""
-    below = [member for member in group if loads[member] < share]
     if below:
-        return min(zip(spread_out(hashed, below), below, strict=True))[1]
+        chances = spread_out(hashed, below)
+        return below[chances.index(min(chances))]
     return min((loads[member], rendezvous(hashed, member), member) for member in group)[-1]

@@ -9,16 +9,15 @@ from msgspec.structs import replace
 from proxy.l2.actions import Note
 from proxy.l2.candidates import Candidate, Vip, Why
 from proxy.l2.claims import own, release
-from proxy.l2.draft import STALE_S, Draft
+from proxy.l2.draft import Draft
 from proxy.l2.election import Standing, rank
-from proxy.l2.hearing import channel_of, is_up, speaks, two_way
+from proxy.l2.hearing import channel_of, is_up, speaks
 from proxy.l2.messages import Offer
-from proxy.l2.placing import standings
+from proxy.l2.placing import others_are_fresh, standings
 from proxy.l2.state import Hold, Member, Offered
 from proxy.l2.types import LATER, NOBODY, NODE_NETWORK, OWNING, Channel, Key, MemberId, Mine, Tier, member_id
 
 BETTER_S = 60.0  # how long another must be better before a key of policy Cluster moves (F11)
-FRESH_S = 10.0
 SPREAD_S = 10.0  # one key in so long
 STABLE_S = 60.0
 SLACK = 10  # an owner keeps a tenth more than its share: a move costs somebody's connections
@@ -74,9 +73,18 @@ def review(draft: Draft, hold: Hold, up: dict[MemberId, Standing]) -> None:
     if draft.now - since_s >= targets.waits_s:
         offer_next(draft, hold, targets.members, quiet=why not in LOUD)
     else:
-        draft.hurry(since_s + targets.waits_s)
+        _look_next(draft, hold.key, since_s + targets.waits_s)
     if unfit_s != LATER:
         _bear_unfit(draft, draft.holds[hold.key], why)
+
+
+def _look_next(draft: Draft, key: Key, at_s: float) -> None:
+    """Look at this key of ours again then, or earlier if that was wanted before; until then only if things change."""
+    hold = draft.holds[key]
+    due_s = min(at_s, hold.due_s) if hold.due_s > draft.now else at_s
+    if due_s != hold.due_s:
+        draft.put_hold(replace(hold, due_s=due_s))
+    draft.hurry(due_s)
 
 
 def _bear_unfit(draft: Draft, hold: Hold, why: Why) -> None:
@@ -86,7 +94,7 @@ def _bear_unfit(draft: Draft, hold: Hold, why: Why) -> None:
         if draft.now - hold.unfit_s >= limit_s:
             release(draft, hold)
         else:
-            draft.hurry(hold.unfit_s + limit_s)
+            _look_next(draft, hold.key, hold.unfit_s + limit_s)
 
 
 def _targets(draft: Draft, hold: Hold, vip: Vip, up: dict[MemberId, Standing]) -> Targets:
@@ -106,7 +114,7 @@ def _targets(draft: Draft, hold: Hold, vip: Vip, up: dict[MemberId, Standing]) -
     dear = tuple(member for member in order if _is_dearer(others[member], vip, up[member]))
     if dear:
         return Targets(Cause.PREFERRED, dear, 0.0)
-    if draft.settings.gives_when_stale and draft.is_stale() and _others_are_fresh(draft, hold.key.wire):
+    if draft.settings.gives_when_stale and draft.is_stale() and others_are_fresh(draft, draft.wires[hold.key.wire]):
         fresh = tuple(member for member in order if not up[member].stale)
         return Targets(Cause.STALE, fresh, 0.0)
     return Targets(Cause.NONE, (), 0.0)
@@ -119,41 +127,34 @@ def _is_dearer(other: Candidate, vip: Vip, standing: Standing) -> bool:
     return other.preference > mine.preference and no_worse and not standing.returner and not standing.stale
 
 
-def _others_are_fresh(draft: Draft, wire_name: Channel) -> bool:
-    """A majority's tables are fresh while ours is old. If all are old, the API is gone, and nothing moves (F10)."""
-    wire = draft.wires[wire_name]
-    fresh = sum(member.table_age_s < FRESH_S for member in two_way(draft, wire))
-    return fresh * 2 > 1 + len(wire.roster) and draft.now - draft.state.fresh_s > STALE_S
-
-
 def offer_next(draft: Draft, hold: Hold, members: Iterable[MemberId], *, quiet: bool) -> None:
     """Offer the key to the next who wasn't asked; after all were, begin again in a while."""
     offered = hold.offered
     wait = ANSWER_INTERVALS * draft.timing.interval_s
     tried = offered.tried if offered is not None else ()
     if offered is not None and draft.now - offered.at_s < wait:
-        draft.hurry(offered.at_s + wait)
+        _look_next(draft, hold.key, offered.at_s + wait)
         return
     left = [member for member in members if member not in tried]
     if left:
         to = left[0]
         draft.put_hold(replace(hold, offered=Offered(to, draft.now, (*tried, to), quiet)))
         draft.offers.setdefault((hold.key.wire, to, quiet), []).append((hold.key, hold.known.epoch))
-        draft.hurry(draft.now + wait)
+        _look_next(draft, hold.key, draft.now + wait)
     elif offered is None or offered.to != NOBODY:
         if hold.unfit_s != LATER and draft.now - hold.unfit_s < UNFIT_S:
             # Others' tables may be a moment behind ours: ask again until we must stop.
             draft.put_hold(replace(hold, offered=None))
-            draft.hurry(draft.now + draft.timing.look_s)
+            _look_next(draft, hold.key, draft.now + draft.timing.look_s)
             return
         draft.report(Note.NOBODY_TAKES, hold.key)
         draft.put_hold(replace(hold, offered=Offered(NOBODY, draft.now, tried, quiet)))
-        draft.hurry(draft.now + RETRY_S)
+        _look_next(draft, hold.key, draft.now + RETRY_S)
     elif draft.now - offered.at_s >= RETRY_S:
         draft.put_hold(replace(hold, offered=None))
-        draft.hurry(draft.now + wait)
+        _look_next(draft, hold.key, draft.now + wait)
     else:
-        draft.hurry(offered.at_s + RETRY_S)
+        _look_next(draft, hold.key, offered.at_s + RETRY_S)
 
 
 def flush_offers(draft: Draft) -> None:

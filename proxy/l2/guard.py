@@ -51,7 +51,7 @@ def listen(draft: Draft, wire: Wire, for_s: float) -> None:
             proven_s=draft.now,
         )
     )
-    for key in draft.busy:
+    for key in tuple(draft.busy):
         if key.wire == wire.name and draft.holds[key].take_s is not None:
             draft.put_hold(replace(draft.holds[key], take_s=None, probes=0))
     draft.hurry(draft.now + for_s)
@@ -111,6 +111,6 @@ def _shift(draft: Draft, late_s: float) -> None:
         draft.put_member(replace(member, paths=paths))
     for wire in draft.wires.values():
         draft.put_wire(replace(wire, last_frame_s=min(draft.now, wire.last_frame_s + late_s)))
-    for key in draft.busy:
+    for key in tuple(draft.busy):
         if draft.holds[key].take_s is not None:
             draft.put_hold(replace(draft.holds[key], take_s=None, probes=0))

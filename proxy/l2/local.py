@@ -1,5 +1,7 @@
 """What this node's own parts tell: links, the proxy's table, and what a person or the system asks for."""
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from proxy.l2.announcing import announce_again
@@ -20,9 +22,9 @@ from proxy.l2.giving import move, review
 from proxy.l2.guard import RETURN_INTERVALS, RETURN_S, listen
 from proxy.l2.hearing import has_majority
 from proxy.l2.messages import Bye
-from proxy.l2.placing import standings
+from proxy.l2.placing import circumstances, standings
 from proxy.l2.state import Hold, Member, Wire
-from proxy.l2.types import LATER, NODE_NETWORK, OWNING, UNCLAIMED
+from proxy.l2.types import LATER, NODE_NETWORK, OWNING, UNCLAIMED, Key
 
 
 def change_link(draft: Draft, event: LinkChanged) -> None:
@@ -96,29 +98,41 @@ def _note_wire_keys(draft: Draft, event: LinkChanged) -> None:
 def change_table(draft: Draft, event: TableChanged) -> None:
     """A new table: look at what is ours at once, and at what we might own now. It makes nobody announce again."""
     before = draft.base.table.vips
-    draft.set(table=event.table, fresh_s=draft.now - event.age_s, proxy_gone=False, heirs_due=True)
+    draft.set(table=event.table, fresh_s=draft.now - event.age_s, proxy_gone=False, heirs_due=True, dealt={})
     after = event.table.vips
-    for key, vip in after.items():
-        if before.get(key) is vip:
-            continue
+    changed = [key for key, vip in after.items() if before.get(key) is not vip]
+    gone = before.keys() - after.keys()
+    for key in changed:
         hold = draft.holds.get(key)
         if hold is None:
             floor = draft.base.memory.held.get(key, UNCLAIMED)
             draft.put_hold(Hold(key, known=floor, orphan_s=draft.now))
         else:
             draft.note_busy(hold)
-    for key in before.keys() - after.keys():
+    for key in gone:
         hold = draft.holds.get(key)
         if hold is not None:
             draft.note_busy(hold)
-    review_all(draft)
+    review_some(draft, [key for key in (*changed, *gone) if key in draft.mine])
     draft.hurry()
 
 
 def review_all(draft: Draft) -> None:
     """Whether there is a cause to give any key of ours away."""
+    draft.set(reviewed=circumstances(draft))
+    review_some(draft, draft.mine)
+
+
+def review_again(draft: Draft) -> None:
+    """The same if anything has changed on which a cause may rest; a cause that lasts has its own clock."""
+    if circumstances(draft) != draft.state.reviewed:
+        review_all(draft)
+
+
+def review_some(draft: Draft, keys: Iterable[Key]) -> None:
+    """The same for these keys of ours."""
     ups = {name: standings(draft, name) for name in draft.wires}
-    for key in sorted(draft.mine):
+    for key in sorted(keys):
         hold = draft.holds[key]
         if hold.mine in OWNING:
             review(draft, hold, ups.get(key.wire, {}))

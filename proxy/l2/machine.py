@@ -34,11 +34,12 @@ from proxy.l2.guard import guard, saw_frame, watch_wires
 from proxy.l2.hearing import channel_of, is_up
 from proxy.l2.messages import Bye, Claims, Offer, Release, Want
 from proxy.l2.placing import standings
-from proxy.l2.state import State
+from proxy.l2.state import Hold, State
 from proxy.l2.types import LATER, NODE_NETWORK, OWNING, MemberId
 
 TICKS_AN_INTERVAL = 4
 SLOW_S = 1.0
+MOST_CHANGES = 300  # of keys in one step: thousands would make us late, and whoever is late begins anew
 SHORTEST_S = 0.001  # no two ticks come closer, whatever rounding does to a due time
 
 
@@ -82,6 +83,7 @@ def _pass_time(draft: Draft) -> None:
     taking.look_at_suspects(draft)
     if draft.now >= draft.state.slow_s:
         _look_slowly(draft)
+    _name_heirs(draft)
     _look_at_keys(draft)
     claims.flush_claims(draft)
     doubt.doubt(draft)
@@ -91,17 +93,37 @@ def _pass_time(draft: Draft) -> None:
 
 def _look_at_keys(draft: Draft) -> None:
     grounds: taking.Grounds = {}
-    ups = {name: standings(draft, name) for name in draft.wires} if draft.busy else {}
-    for key in sorted(draft.busy):
+    ripe: taking.Ripe = {}
+    due = [key for key in draft.busy if _is_due(draft, draft.holds[key], ripe)]
+    ups = {name: standings(draft, name) for name in draft.wires} if due else {}
+    most = draft.puts + MOST_CHANGES
+    for key in sorted(due):
         hold = draft.holds[key]
+        if draft.puts > most:
+            draft.hurry(draft.now + SHORTEST_S)
+            break
         if hold.until_s != LATER:
             giving.mature(draft, hold)
             hold = draft.holds[key]
         if hold.mine in OWNING:
-            if hold.better_s != LATER or hold.unfit_s != LATER:
+            if hold.better_s != LATER or hold.unfit_s != LATER or hold.offered is not None:
                 giving.review(draft, hold, ups.get(key.wire, {}))
         else:
             taking.consider(draft, hold, grounds)
+
+
+def _is_due(draft: Draft, hold: Hold, ripe: taking.Ripe) -> bool:
+    """Whether time may have changed the key by now. Asked of each busy key at each tick, so it must cost little."""
+    if hold.until_s != LATER:
+        return True
+    if hold.mine in OWNING:
+        if hold.better_s == LATER and hold.unfit_s == LATER and hold.offered is None:
+            return False  # it only announces
+        if draft.now < hold.due_s:
+            draft.hurry(hold.due_s)
+            return False
+        return True
+    return not taking.must_wait(draft, hold, ripe)
 
 
 def _look_slowly(draft: Draft) -> None:
@@ -111,7 +133,7 @@ def _look_slowly(draft: Draft) -> None:
     beats.watch_blindness(draft)
     doubt.lift_bars(draft)
     announcing.refresh(draft, since_s)
-    local.review_all(draft)
+    local.review_again(draft)
     giving.balance(draft)
     forgetting.forget_absent(draft)
     forgetting.forget_keys(draft)
@@ -123,7 +145,7 @@ def _look_slowly(draft: Draft) -> None:
 
 
 def _renew_heirs(draft: Draft) -> None:
-    """Name heirs anew when somebody came or went, or the table changed."""
+    """Let heirs be named anew when somebody came or went, or the table changed."""
     seen = frozenset(
         (name, member.id)
         for name, wire in draft.wires.items()
@@ -133,8 +155,18 @@ def _renew_heirs(draft: Draft) -> None:
     state = draft.state
     if not state.heirs_due and seen == state.members_seen:
         return
-    draft.set(members_seen=seen, heirs_due=False)
     owned = [key for key in draft.mine if draft.holds[key].mine in OWNING]
+    draft.set(members_seen=seen, heirs_due=False, heirless=tuple(sorted(owned)))
+
+
+def _name_heirs(draft: Draft) -> None:
+    """A few at a time, each few spread equally."""
+    waiting = draft.state.heirless
+    if not waiting:
+        return
+    draft.set(heirless=waiting[MOST_CHANGES:])
+    draft.hurry(draft.now + SHORTEST_S)
+    owned = [key for key in waiting[:MOST_CHANGES] if draft.hold(key).mine in OWNING]
     changed = []
     for key, heirs in claims.heirs_of(draft, owned).items():
         if heirs != draft.holds[key].heirs:

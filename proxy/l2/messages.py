@@ -40,6 +40,12 @@ class Beat(msgspec.Struct, frozen=True):
     mac: str = ""  # the sender's on this wire
     roster: int = 1  # how many members the sender counts on this wire
     wires: frozenset[Channel] = frozenset()  # on the node network: where the sender has an interface
+    low: int = 0  # a part of one that is too long for a datagram is complete for members' numbers in [low, high)
+    high: int = 0  # 0: it is whole
+
+    def is_about(self, member: MemberId) -> bool:
+        """Whether it says how long ago the member was heard, or that it wasn't."""
+        return self.high == 0 or self.low <= member < self.high
 
 
 class ClaimState(msgspec.Struct, frozen=True):

@@ -148,6 +148,7 @@ class Hold(msgspec.Struct, frozen=True):
     offered: Offered | None = None
     unfit_s: float = LATER  # since when we own it without being fit
     better_s: float = LATER  # since when another would be a better owner
+    due_s: float = NEVER  # a key of ours: when to look for a cause again, if nothing changes
     announce_s: float = LATER  # when to announce next
     rounds: int = 0
     claimed_s: float = NEVER  # when a lower claim was last answered
@@ -164,6 +165,23 @@ class Tally(NamedTuple):
 
 
 NOTHING = Tally()
+
+
+class Circumstances(NamedTuple):
+    """What a cause to give keys away may rest on, but for the proxy's table: while it stands, nobody need look."""
+
+    up: frozenset[tuple[Channel, MemberId, bool, bool]]  # who is up on each wire, returner, stale
+    carriers: frozenset[Channel]
+    draining: bool
+    stale: bool
+    others_fresh: frozenset[Channel]  # wires where a majority's tables are fresh, while ours isn't
+
+
+class Dealt(NamedTuple):
+    """Whose turn each key is that nobody owned when they were dealt out."""
+
+    up: frozenset[tuple[MemberId, bool, bool]]  # the members then, returner, stale
+    owners: Mapping[Key, MemberId]
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -197,6 +215,7 @@ class State(msgspec.Struct, frozen=True):
     drained: bool = False
     members_seen: frozenset[tuple[Channel, MemberId]] = frozenset()  # who was up when heirs were last chosen
     heirs_due: bool = True
+    heirless: tuple[Key, ...] = ()  # keys of ours whose heirs are to be named anew
     table: Table = Table()
     memory: Memory = Memory()
     wires: Mapping[Channel, Wire] = msgspec.field(default_factory=dict)
@@ -205,6 +224,10 @@ class State(msgspec.Struct, frozen=True):
     busy: frozenset[Key] = frozenset()  # keys that time may change
     mine: frozenset[Key] = frozenset()  # keys that we answer for, in whatever way
     tallies: Mapping[MemberId, Tally] = msgspec.field(default_factory=dict)
+    owned: Mapping[MemberId, frozenset[Key]] = msgspec.field(default_factory=dict)  # what the tallies count
+    barred: frozenset[Key] = frozenset()  # keys that we let go, and leave alone for a while
+    dealt: Mapping[Channel, Dealt] = msgspec.field(default_factory=dict)  # keys of nobody, by wire
+    reviewed: Circumstances | None = None  # when causes to give keys away were last looked for
 
 
 _HANDED_OVER = 1 << 20
@@ -241,7 +264,20 @@ def hand_over(state: State) -> State:
 
     Both read the same monotonic clock, so every time stands. The old process must not step again.
     """
-    return msgspec.structs.replace(state, seq=state.seq + _HANDED_OVER, restarting=False)
+    owned: dict[MemberId, set[Key]] = {}
+    for hold in state.holds.values():
+        if hold.owner != NOBODY:
+            owned.setdefault(hold.owner, set()).add(hold.key)
+    return msgspec.structs.replace(
+        state,
+        seq=state.seq + _HANDED_OVER,
+        restarting=False,
+        # Made anew: an older version's state may not have them.
+        owned={owner: frozenset(keys) for owner, keys in owned.items()},
+        barred=frozenset(hold.key for hold in state.holds.values() if hold.yielded or hold.barred_s > NEVER),
+        dealt={},
+        reviewed=None,
+    )
 
 
 def remember(state: State) -> Memory:

@@ -11,7 +11,7 @@ from proxy.l2.actions import Look, Note, Probe
 from proxy.l2.candidates import Why
 from proxy.l2.claims import own
 from proxy.l2.draft import Draft
-from proxy.l2.election import NO_HEIRS, rank
+from proxy.l2.election import NO_HEIRS
 from proxy.l2.evidence import is_in_use
 from proxy.l2.hearing import (
     channel_of,
@@ -24,7 +24,7 @@ from proxy.l2.hearing import (
     speaks,
 )
 from proxy.l2.messages import Release
-from proxy.l2.placing import places, standings
+from proxy.l2.placing import place_of, places_before
 from proxy.l2.state import NO_PATH, NOTHING, Hold, Member, Wire
 from proxy.l2.types import NEVER, NOBODY, NODE_NETWORK, OWNING, Channel, MemberId, Mine, WithoutMajority
 
@@ -47,6 +47,7 @@ class Ground(StrEnum):
 
 
 Grounds = dict[tuple[MemberId, Channel], Ground]
+Ripe = dict[tuple[Channel, float, bool], float]  # of keys that lost their owner at the same time in the same way
 
 
 def look_at_suspects(draft: Draft) -> None:
@@ -66,8 +67,7 @@ def look_at_suspects(draft: Draft) -> None:
 
 def _look(draft: Draft, wire: Wire, member: Member) -> None:
     path = member.path(wire.name)
-    owned = (hold.key for hold in draft.holds.values() if hold.owner == member.id and hold.key.wire == wire.name)
-    sample = [key for key, _number in zip(owned, range(SAMPLE), strict=False)]
+    sample = sorted(key for key in draft.owned.get(member.id, ()) if key.wire == wire.name)[:SAMPLE]
     if not sample:
         return
     draft.actions += [Look(key, path.mac) for key in sample]
@@ -78,6 +78,20 @@ def _look(draft: Draft, wire: Wire, member: Member) -> None:
 def _last_sign(member: Member, wire: Wire) -> float:
     """Of life on the wire; where it is blind, on the node network."""
     return max(member.path(channel_of(wire)).heard_s, member.path(wire.name).seen_s)
+
+
+def must_wait(draft: Draft, hold: Hold, ripe: Ripe) -> bool:
+    """Whether the key is nobody's and the time for that isn't over; `ripe`: what this step has found of others."""
+    if hold.owner != NOBODY or hold.take_s is not None or _is_remembered(draft, hold):
+        return False
+    likes = hold.key.wire, hold.orphan_s, hold.at_once
+    ripe_s = ripe.get(likes)
+    if ripe_s is None:
+        wire = draft.wires.get(hold.key.wire)
+        ripe_s = ripe[likes] = _ripe_s(draft, wire, hold) if wire is not None else NEVER
+        if draft.now < ripe_s:
+            draft.hurry(ripe_s)
+    return draft.now < ripe_s
 
 
 def consider(draft: Draft, hold: Hold, grounds: Grounds) -> None:
@@ -115,7 +129,7 @@ def _await_turn(draft: Draft, hold: Hold, ground: Ground, *, needs_probes: bool)
     if hold.take_s is None:
         delay = _rank_steps(draft, hold) * draft.timing.rank_step_s
         if needs_probes:
-            delay = max(delay, LOOKS * draft.timing.look_s)
+            delay += LOOKS * draft.timing.look_s  # so that those behind hear of it before they ask the wire, too
         hold = replace(hold, take_s=draft.now + delay)
         draft.put_hold(hold)
     take_s = hold.take_s if hold.take_s is not None else draft.now
@@ -142,13 +156,10 @@ def _rank_steps(draft: Draft, hold: Hold) -> int:
     vip = draft.vip(hold.key)
     if vip is None:
         return LAST_RANK_STEPS
-    if hold.heirs == NO_HEIRS and (
-        _is_remembered(draft, hold) or places(draft, hold.key.wire).get(hold.key) == draft.me
-    ):
+    if hold.heirs == NO_HEIRS and (_is_remembered(draft, hold) or place_of(draft, hold.key) == draft.me):
         return 0
-    order = [member for member in rank(vip, standings(draft, hold.key.wire)) if member not in hold.heirs]
-    place = order.index(draft.me) if draft.me in order else LAST_RANK_STEPS
-    return min(2 + place, LAST_RANK_STEPS)
+    place = places_before(draft, vip, hold.heirs)
+    return min(2 + place, LAST_RANK_STEPS) if place is not None else LAST_RANK_STEPS
 
 
 def _ground(draft: Draft, wire: Wire, owner: Member) -> Ground:

@@ -39,6 +39,10 @@ class World:
         """Start the client."""
         self._client.start()
 
+    def stop(self) -> None:
+        """Stop it."""
+        self._client.stop()
+
     def feed(self) -> Feed:
         """A proxy's, started."""
         feed = Feed(self.path, NODE, lambda: {Kind.SERVICE: KindStatus(connected=self.connected)})
@@ -61,8 +65,10 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def world(tmp_path: Path) -> Iterator[World]:
+    opened = World(tmp_path)
+    yield opened
+    opened.stop()
 
 
 @pytest.fixture
@@ -143,6 +149,18 @@ def test_a_proxy_that_ends_is_gone_and_its_successor_is_found(world: World) -> N
 
     assert world.table() == {"192.0.2.2"}
     second.close()
+
+
+def test_a_client_that_is_stopped_leaves_no_thread_and_says_nothing_more(world: World, feed: Feed) -> None:
+    feed.committed(serving("192.0.2.1"))
+    world.listen()
+    world.table()
+
+    world.stop()
+
+    assert "feed" not in {thread.name for thread in threading.enumerate()}
+    while not world.heard.empty():
+        assert isinstance(world.heard.get(), News)
 
 
 @pytest.mark.parametrize(

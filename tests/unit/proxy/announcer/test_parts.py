@@ -1,7 +1,11 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
 from endpointslice.types import IP
+from proxy.announcer.bodies import pack_body, parse_body
 from proxy.announcer.parts import split_message
 from proxy.l2.election import NO_HEIRS
-from proxy.l2.messages import Claims, ClaimState, Header, Message
+from proxy.l2.messages import Beat, Claims, ClaimState, Header, Message
 from proxy.l2.types import MASK, Channel, Key, MemberId, Version, key_hash
 
 ENTRIES = tuple(
@@ -9,6 +13,7 @@ ENTRIES = tuple(
     for number in range(100)
 )
 MIDDLE = 1 << 63
+LONGEST, OTHERS = 1200, 84  # bytes of a datagram, of its header and signature
 
 
 def split(low: int, high: int) -> list[Claims]:
@@ -36,3 +41,16 @@ def test_claims_outside_the_stretch_of_a_list_are_told_and_stretch_it_no_further
 
 def test_the_parts_of_an_incomplete_list_are_incomplete() -> None:
     assert {(part.low, part.high) for part in split(0, 0)} == {(0, 0)}
+
+
+@given(st.dictionaries(st.integers(1, MASK).map(MemberId), st.integers(0, 655).map(float), max_size=260))
+def test_the_parts_of_a_heartbeat_are_short_and_say_what_it_says(ages_s: dict[MemberId, float]) -> None:
+    wires = frozenset({Channel("192.0.2.0/24")})
+    parts = split_message(Message(Header(MemberId(7), 1, 1, 1.0), Beat(ages_s, roster=9, wires=wires)))
+    bodies = [part.body for part in parts if isinstance(part.body, Beat)]
+
+    assert all(len(pack_body(body)[1]) <= LONGEST - OTHERS for body in bodies)
+    assert {member: age_s for body in bodies for member, age_s in body.ages_s.items()} == ages_s
+    assert all(sum(body.is_about(member) for body in bodies) == 1 for member in (MemberId(1), *ages_s, MemberId(MASK)))
+    assert all(body.is_about(member) for body in bodies for member in body.ages_s)
+    assert [parse_body(*pack_body(body)) for body in bodies] == bodies

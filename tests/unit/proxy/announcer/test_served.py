@@ -1,6 +1,8 @@
 """What of a Snapshot there is to announce, and the table that an announcer makes of it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from endpointslice.snapshot import EMPTY, Snapshot
@@ -18,8 +20,18 @@ from endpointslice.types import (
     TrafficPolicy,
 )
 from proxy.announcer.around import Around
-from proxy.announcer.served import Place, Said, know_own_node, list_served, make_table, named_interfaces, used_wires
-from proxy.l2.candidates import Demand, NodeFacts, Reach, Why
+from proxy.announcer.served import (
+    Place,
+    Said,
+    Served,
+    TableMaker,
+    know_own_node,
+    list_served,
+    make_table,
+    named_interfaces,
+    used_wires,
+)
+from proxy.l2.candidates import Demand, NodeFacts, Options, Reach, Why, judge
 from proxy.l2.types import Channel, Key, Tier
 
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
@@ -173,3 +185,55 @@ def test_whether_the_api_says_that_the_others_are_ready(facts: list[NodeFacts], 
     place = HERE._replace(members=[N1, N2, N3])
 
     assert make_table(Said({}, around(NodeFacts(N1, ready_now=False), *facts)), place).peers_ready is ready
+
+
+THERE = HERE._replace(members=[N2, N3])
+NODES = [N1, N2, N3, NodeName("n4")]
+nodes = st.sampled_from(NODES)
+demands = st.builds(
+    Demand,
+    local=st.booleans(),
+    prefer_close=st.booleans(),
+    pinned=st.frozensets(nodes, max_size=2),
+    preferred=st.dictionaries(nodes, st.integers(1, 3), max_size=2),
+    ready=st.dictionaries(nodes, st.integers(1, 3), max_size=2),
+    draining=st.frozensets(nodes, max_size=2),
+    elsewhere=st.booleans(),
+)
+tables = st.dictionaries(st.integers(1, 5).map(lambda last: IP(f"192.0.2.{last}")), demands)
+
+
+@given(st.lists(st.tuples(tables, st.sets(nodes)), min_size=1, max_size=4))
+def test_every_node_is_judged_by_the_whole_demand_however_tables_follow(
+    steps: list[tuple[dict[IP, Demand], set[NodeName]]],
+) -> None:
+    maker = TableMaker()
+    for wanted, members in steps:
+        served = {vip: Served(vip, demand) for vip, demand in wanted.items()}
+
+        table = maker.make(Said(served), HERE._replace(members=frozenset(members)))
+
+        for vip, demand in wanted.items():
+            made = table.vips[Key(vip, LAN)]
+            named = (members | demand.ready.keys() | demand.draining) - {N1}
+            assert made.mine == judge(NodeFacts(N1), demand, Options())
+            assert made.others == tuple(judge(NodeFacts(node), demand, Options()) for node in sorted(named))
+
+
+def test_what_is_served_as_before_is_the_same_object_in_the_next_table() -> None:
+    first, second, third = (Served(IP(f"192.0.2.{last}"), Demand(ready={N2: 1})) for last in range(1, 4))
+    maker = TableMaker()
+    before = maker.make(Said({one.vip: one for one in (first, second, third)}), THERE).vips
+
+    told = (Served(first.vip, Demand(ready={N3: 1})), Served(second.vip, Demand(ready={N2: 1})), third)
+    after = maker.make(Said({one.vip: one for one in told}), THERE).vips
+
+    assert [before[key] is after[key] for key in before] == [False, True, True]
+
+
+def test_many_addresses_share_the_candidates_that_nothing_is_said_of() -> None:
+    served = [Served(IP(f"192.0.2.{last}"), Demand(elsewhere=True)) for last in range(1, 4)]
+
+    vips = make_table(Said({one.vip: one for one in served}), THERE).vips.values()
+
+    assert len({id(vip.others) for vip in vips}) == 1

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from endpointslice.types import IP, NodeName
 from proxy.l2.candidates import Candidate, Vip, Why
-from proxy.l2.election import Standing, choose_heirs, rank, spread
+from proxy.l2.election import Order, Standing, choose_heirs, rank, spread
 from proxy.l2.types import NOBODY, Channel, Key, MemberId, Tier, member_id
 
 WIRE = Channel("192.0.2.0/24")
@@ -130,3 +130,25 @@ def test_losing_a_bystander_moves_no_heir_but_its_own() -> None:
     moved = [key for key in before if before[key].first != after[key].first and before[key].first != N3]
 
     assert len(moved) <= len(owned) // 4
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.booleans()), min_size=1, max_size=9),
+    st.integers(0, 8),
+    st.sets(st.integers(0, 8)),
+    st.integers(0, 250),
+)
+def test_a_place_is_the_number_of_those_that_rank_before(
+    rows: list[tuple[int, bool, bool]], me: int, without: set[int], number: int
+) -> None:
+    candidates = [
+        Candidate(NAMES[at], Why.DRAINING if out else Why.ELIGIBLE, preference=weight)
+        for at, (weight, _back, out) in enumerate(rows)
+    ]
+    standings = {member_id(NAMES[at]): Standing(load=at % 2, returner=row[1]) for at, row in enumerate(rows)}
+    asked, heirs, mine = vip(number, *candidates), {member_id(NAMES[at]) for at in without - {me}}, member_id(NAMES[me])
+    order = [member for member in rank(asked, standings) if member not in heirs]
+
+    place = Order(asked, standings, mine).place(asked.key, heirs)
+
+    assert place == (order.index(mine) if mine in order else None)
