@@ -6,7 +6,7 @@ Only what decisions read is there, so decoding it again gives the same values. O
 from collections.abc import Iterable
 
 from endpointslice.addresses import family_of
-from endpointslice.announcers import render_announcers
+from endpointslice.announcers import Announcers, render_announcers
 from endpointslice.metadata import LEAVING_TAINT, SERVICE_NAME, TRIGGERED, ZONE
 from endpointslice.snapshot import Snapshot
 from endpointslice.types import (
@@ -84,7 +84,7 @@ def _encode_service(service: Service) -> Encoded:
         selector=_labels(service.selector),
     )
     ingress = [{"ip": ip, "ipMode": "VIP"} for ip in service.load_balancer_ips]
-    annotations = render_announcers(service.announce_on, service.prefer_nodes)
+    annotations = render_announcers(Announcers(service.announce_on, service.prefer_nodes, service.spread_clients))
     known = {"creationTimestamp": service.created, "uid": service.uid, "annotations": annotations}
     head = _envelope(Kind.SERVICE, "v1", service.name, **known)
     return {**head, "spec": spec, **_given(status={"loadBalancer": {"ingress": ingress}} if ingress else None)}

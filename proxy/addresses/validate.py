@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from endpointslice.metadata import ANNOUNCE_ON, PREFER_NODES
+from endpointslice.metadata import ANNOUNCE_ON, PREFER_NODES, SPREAD_CLIENTS
 from endpointslice.types import Family
 from proxy.addresses import wire
 from proxy.addresses.accept import Read, accept_pools
@@ -28,6 +28,7 @@ from proxy.addresses.types import DualStack, Kind, Problem
 from proxy.yaml_documents import YamlError, iter_yaml
 
 _GROUP = "metallb.io/"
+_ANNOUNCERS = (ANNOUNCE_ON, PREFER_NODES, SPREAD_CLIENTS)  # theirs; the allocator reads none
 _ANNOTATIONS = (
     POOL_ANNOTATION,
     IPS_ANNOTATION,
@@ -180,7 +181,7 @@ def _check_service(value: Mapping[str, Any], named: _Named) -> Iterator[Problem]
     annotations = value["metadata"].get("annotations") or {} if isinstance(value.get("metadata"), dict) else {}
     for key in annotations:
         prefix, _slash, name = str(key).partition("/")
-        if key not in (ANNOUNCE_ON, PREFER_NODES) and f"{prefix}/" in PREFIXES and name not in _ANNOTATIONS:
+        if key not in _ANNOUNCERS and f"{prefix}/" in PREFIXES and name not in _ANNOTATIONS:
             yield Problem(f"metadata.annotations[{key}]", f"nobody reads this{suggest(name, _ANNOTATIONS)}")
 
 

@@ -38,6 +38,7 @@ from proxy.l2.actions import (
     Reply,
     Report,
     Send,
+    Tell,
     Withdraw,
 )
 from proxy.l2.candidates import Options
@@ -54,6 +55,7 @@ from proxy.l2.events import (
     WireActive,
 )
 from proxy.l2.machine import step
+from proxy.l2.shares import NO_SHARE
 from proxy.l2.state import State
 from proxy.l2.types import Channel, MemberId
 
@@ -116,6 +118,8 @@ class Announcer:
                 speech.announce(action)
             case Look() | Probe():
                 speech.ask(action)
+            case Tell():
+                speech.tell(action)
             case Echo():
                 speech.echo(action, now)
             case Owned() | Withdraw():
@@ -135,7 +139,7 @@ class Announcer:
             return
         if isinstance(action, Owned):
             self._join(vip, link)
-        elif ":" in vip:
+        elif ":" in vip and self.state.me not in self.state.shares.get(action.key, NO_SHARE).members:
             self._groups.leave(vip, link.number)
 
     def _join(self, vip: IP, link: WireLink) -> None:
@@ -181,7 +185,7 @@ class Announcer:
         for number in {link.number for link in before.values()} - {link.number for link in after.values()}:
             self._groups.forget(number)
         self._parts.outside.update(after)
-        for vip, wire in self.state.mine:
+        for vip, wire in self.state.mine | self.state.shared:
             if wire in after and before.get(wire) != after[wire]:
                 self._join(vip, after[wire])
         for wire, link in after.items():
@@ -256,8 +260,8 @@ class Announcer:
             if wire is None or link is None or link.interface != sock.interface:
                 continue
             self._question = question
-            seen = ArpSeen(wire, sighting.kind, sighting.ip, format_mac(sighting.mac), sighting.broadcast, age_s)
-            self.step(seen, more=True)
+            kind, ip, mac, broadcast, asker = sighting
+            self.step(ArpSeen(wire, kind, ip, format_mac(mac), broadcast, age_s, asker), more=True)
             self._question = None
 
     def _note_gateway(self, sock: PacketSocket, sighting: Sighting) -> None:

@@ -63,7 +63,8 @@ def read_arp(packet: Arp, *, broadcast: bool) -> tuple[Sighting, ...]:
         kind = ArpKind.GRATUITOUS if told else ArpKind.REPLY
         said.append(Sighting(kind, _text(packet.sender_ip), packet.sender_mac, broadcast))
     if packet.operation is Operation.REQUEST and packet.sender_ip != packet.target_ip:
-        said.append(Sighting(ArpKind.REQUEST, _text(packet.target_ip), packet.sender_mac, broadcast))
+        asker = _text(packet.sender_ip) if packet.sender_ip != _NO_IP else None
+        said.append(Sighting(ArpKind.REQUEST, _text(packet.target_ip), packet.sender_mac, broadcast, asker))
     return tuple(said)
 
 
@@ -90,6 +91,15 @@ def ask_arp(target: IP, mac: bytes, *, own: IP | None, to: bytes = BROADCAST) ->
     """The frame that asks who has the address; `own` None: a probe, which changes nobody's cache (RFC 5227)."""
     sender_ip = _bytes(own) if own is not None else _NO_IP
     packet = Arp(Operation.REQUEST, mac, sender_ip, NO_MAC, _bytes(target))
+    return pack_frame(to, mac, EtherType.ARP, pack_arp(packet))
+
+
+def tell_arp(vip: IP, mac: bytes, *, client: IP, to: bytes) -> bytes:
+    """The frame that tells one client, in the form of a question for it: its kernel updates the entry, or makes one.
+
+    Linux does so also within a second of a change, where it ignores answers that it didn't ask for (6.18, tried).
+    """
+    packet = Arp(Operation.REQUEST, mac, _bytes(vip), NO_MAC, _bytes(client))
     return pack_frame(to, mac, EtherType.ARP, pack_arp(packet))
 
 

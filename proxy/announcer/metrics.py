@@ -15,6 +15,7 @@ UNOWNED_SECONDS = Histogram(
 )
 REPLIES = Counter("closeby_announcer_replies_total", "Answers to questions about our addresses", ["protocol"])
 ANNOUNCEMENTS = Counter("closeby_announcer_announcements_total", "Gratuitous packets", ["protocol"])
+TOLD = Counter("closeby_announcer_clients_told_total", "Clients told that a shared address is ours", ["protocol"])
 LATE_SECONDS = Histogram("closeby_announcer_late_seconds", "How late a wake-up came", buckets=_SECONDS)
 SENT = Counter("closeby_announcer_messages_sent_total", "Datagrams to other announcers", ["type"])
 REFUSED = Counter("closeby_announcer_messages_refused_total", "Datagrams that weren't believed", ["reason"])

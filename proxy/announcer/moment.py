@@ -1,4 +1,4 @@
-"""An announcer at one moment, to be described later: all of it is frozen, or replaced whole and never changed. No I/O."""
+"""An announcer at one moment, to be described later: all of it is frozen, or replaced whole. No I/O."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -102,6 +102,7 @@ def read_ndp(message: Neighbour) -> tuple[Sighting, ...]:
     asked = Sighting(ArpKind.REQUEST, _text(message.target), message.mac, group)
     if message.source == _UNSPECIFIED:
         return (asked,)
+    asked = asked._replace(asker=_text(message.source))
     kind = ArpKind.GRATUITOUS if group else ArpKind.REPLY
     return Sighting(kind, _text(message.source), message.mac, group), asked
 
@@ -121,6 +122,12 @@ def answer_ndp(question: Neighbour, mac: bytes) -> bytes:
 def announce_ndp(vip: IP, mac: bytes) -> bytes:
     """An unsolicited advertisement to all nodes, O=1."""
     return _advertise(_bytes(vip), mac, _OVERRIDE)
+
+
+def tell_ndp(vip: IP, mac: bytes, *, client: IP, to: bytes) -> bytes:
+    """The same for one client, to its own MAC."""
+    body = _body(Type.ADVERTISEMENT, _OVERRIDE, _bytes(vip), (_TARGET_OPTION, mac))
+    return pack_frame(to, mac, EtherType.IPV6, pack_icmpv6(_bytes(vip), _bytes(client), body))
 
 
 def ask_ndp(target: IP, mac: bytes, *, own: IP, to: bytes | None = None) -> bytes:

@@ -4,7 +4,6 @@ Only what the kernel has agreed to is served: the caller gives the Snapshot of t
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -26,6 +25,7 @@ from proxy.announcer.around import NOTHING_KNOWN, Around
 from proxy.announcer.reach import ANYWHERE, Advertising
 from proxy.announcer.wires import WireLink, wire_of
 from proxy.l2.candidates import EVERYWHERE, Candidate, Demand, NodeFacts, Options, Reach, Table, Vip, Why, judge
+from proxy.l2.shares import why_not_shared
 from proxy.l2.types import Channel, Key
 
 _CLOSE = frozenset({TrafficDistribution.PREFER_CLOSE, TrafficDistribution.PREFER_SAME_NODE})
@@ -113,13 +113,21 @@ def _demand(service: Service, slices: Mapping[SliceName, Slice], vip: IP) -> Dem
         ready={node: len(ips) for node, ips in ready.items()},
         draining=frozenset(draining),
         elsewhere=elsewhere,
+        spread=service.spread_clients,
+        sticky=service.affinity_timeout_s is not None,
     )
 
 
 def merge_demands(one: Demand, other: Demand) -> Demand:
     """Of two Services at one address. Under policy Local a node must serve both; else either is enough."""
+    alike = {
+        "prefer_close": one.prefer_close or other.prefer_close,
+        "spread": one.spread or other.spread,
+        "disagrees": one.spread != other.spread or one.disagrees or other.disagrees,
+        "sticky": one.sticky or other.sticky,
+    }
     if one.local != other.local:
-        return msgspec.structs.replace(one if one.local else other, prefer_close=one.prefer_close or other.prefer_close)
+        return msgspec.structs.replace(one if one.local else other, **alike)
     both = one.ready.keys() & other.ready.keys() if one.local else one.ready.keys() | other.ready.keys()
     ready = {node: one.ready.get(node, 0) + other.ready.get(node, 0) for node in sorted(both)}
     serves = (one.ready.keys() | one.draining) & (other.ready.keys() | other.draining)
@@ -129,8 +137,8 @@ def merge_demands(one: Demand, other: Demand) -> Demand:
     for node, weight in other.preferred.items():
         weights[node] = weights.get(node, 0) + weight
     return Demand(
+        **alike,
         local=one.local,
-        prefer_close=one.prefer_close or other.prefer_close,
         pinned=pinned,
         preferred=weights,
         ready=ready,
@@ -154,11 +162,10 @@ class TableMaker:
             self._here = here
             self._rows, self._plain = {}, {}
         before, self._rows = self._rows, {}
-        names = frozenset(place.wires)
         for one in said.served.values():
             row = before.get(one.vip)
             if row is None or row[0] is not one:
-                row = one, _same(row, _make_vip(one, here, self._others(one, here), names))
+                row = one, _same(row, _make_vip(one, here, self._others(one, here)))
             self._rows[one.vip] = row
         vips = {vip.key: vip for _served, vip in self._rows.values() if vip is not None}
         return Table(vips, peers_ready=_are_ready(*here))
@@ -193,21 +200,23 @@ def _same(before: tuple[Served, Vip | None] | None, vip: Vip | None) -> Vip | No
     return before[1] if before is not None and before[1] == vip else vip
 
 
-def _make_vip(
-    one: Served, here: tuple[Around, Place], others: tuple[Candidate, ...], names: frozenset[Channel]
-) -> Vip | None:
-    wire = _find_wire(one.vip, names)
+def _make_vip(one: Served, here: tuple[Around, Place], others: tuple[Candidate, ...]) -> Vip | None:
+    around, place = here
+    wire = wire_of(one.vip, place.wires)
     if wire is None:
         return None
-    around, place = here
     reach = around.reaches.get(one.reach, EVERYWHERE)
     mine = judge(facts_of(around, place.node), one.demand, place.options, reach)
+    asks = place.options.shares and one.demand.spread
+    refusal = why_not_shared(one.demand) if asks else None
     return Vip(
         Key(one.vip, wire),
         mine=msgspec.structs.replace(mine, why=_judge_interface(mine.why, reach, wire, place)),
         others=others,
         local=one.demand.local,
         prefer_close=one.demand.prefer_close,
+        shared=asks and refusal is None,
+        not_shared=refusal.value if refusal is not None else "",
     )
 
 
@@ -240,15 +249,9 @@ def _are_ready(around: Around, place: Place) -> bool:
 
 def used_wires(served: Iterable[IP], wires: Collection[Channel]) -> frozenset[Channel]:
     """The wires that have an address on them: on the others nobody needs to be heard."""
-    names = frozenset(wires)
-    found = {_find_wire(vip, names) for vip in served}
+    names = tuple(wires)
+    found = {wire_of(vip, names) for vip in served}
     return frozenset(wire for wire in found if wire is not None)
-
-
-@lru_cache(maxsize=32768)
-def _find_wire(vip: IP, wires: frozenset[Channel]) -> Channel | None:
-    """Asked again at each change of the table, for all of its addresses."""
-    return wire_of(vip, wires)
 
 
 def services_at(snapshot: Snapshot, vip: IP) -> tuple[ServiceName, ...]:

@@ -13,3 +13,4 @@ class Sighting(NamedTuple):
     ip: IP
     mac: bytes  # whose address it is said to be, or who asks
     broadcast: bool  # the frame went to several hosts
+    asker: IP | None = None  # of a request; None: it names none

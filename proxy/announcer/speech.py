@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 from endpointslice.types import IP
 from proxy.announcer import metrics
-from proxy.announcer.arp import Arp, announce_arp, answer_arp, ask_arp
+from proxy.announcer.arp import Arp, announce_arp, answer_arp, ask_arp, tell_arp
 from proxy.announcer.datagram import Signing, pack_datagram
 from proxy.announcer.echo import Echo as EchoPacket
 from proxy.announcer.echo import Macs, pack_request
 from proxy.announcer.ethernet import parse_mac
-from proxy.announcer.ndp import Neighbour, announce_ndp, answer_ndp, ask_ndp
+from proxy.announcer.ndp import Neighbour, announce_ndp, answer_ndp, ask_ndp, tell_ndp
 from proxy.announcer.outside import Outside
 from proxy.announcer.parts import split_message
-from proxy.l2.actions import Announce, Echo, Look, Probe, Send
+from proxy.l2.actions import Announce, Echo, Look, Probe, Send, Tell
 from proxy.l2.messages import Beat
 from proxy.l2.types import NOBODY, NODE_NETWORK, Channel, MemberId
 
@@ -111,6 +111,16 @@ class Speech:
         for frame in frames:
             self._outside.send_frame(link, frame)
             metrics.ANNOUNCEMENTS.labels("ndp" if is_v6 else "arp").inc()
+
+    def tell(self, action: Tell) -> None:
+        """One client, and nobody else."""
+        vip, wire = action.key
+        link, to = self._outside.links.get(wire), parse_mac(action.mac)
+        if link is None or to is None:
+            return
+        tell = tell_ndp if ":" in vip else tell_arp
+        self._outside.send_frame(link, tell(vip, link.mac, client=action.client, to=to))
+        metrics.TOLD.labels("ndp" if ":" in vip else "arp").inc()
 
     def ask(self, action: Look | Probe) -> None:
         """A look goes to one MAC from our own address; a probe to everybody, and in ARP from no address."""

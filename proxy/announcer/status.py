@@ -38,6 +38,10 @@ class VipStatus(msgspec.Struct, frozen=True):
     foreign: str  # the MAC of a host that is no member and has answered for it; "": none was seen for a minute
     heirs: tuple[NodeName, ...]  # named by the owner; else in the order of the election
     candidates: tuple[CandidateStatus, ...]
+    sharers: tuple[NodeName, ...] = ()  # of an address that several nodes share
+    clients: int = 0  # that are known of it
+    routers: tuple[str, ...] = ()  # MACs that stand for many clients
+    not_shared: str = ""  # why it isn't shared though that is asked for
 
 
 class WireStatus(msgspec.Struct, frozen=True):
@@ -95,7 +99,7 @@ def count_members(state: State, now: float) -> dict[Channel, int]:
 def _vip(draft: Draft, key: Key, up: dict[MemberId, Standing], without: NodeName) -> VipStatus:
     hold, vip = draft.holds[key], draft.vip(key)
     names = {member.id: member.node for member in draft.members.values()} | {draft.me: draft.settings.node}
-    order = _order(hold, vip, up)
+    order, share = _order(hold, vip, up), draft.share(key)
     owner = hold.owner
     if without:
         lost = member_id(without)
@@ -112,6 +116,10 @@ def _vip(draft: Draft, key: Key, up: dict[MemberId, Standing], without: NodeName
         foreign=find_foreign(draft.members.values(), hold, draft.now),
         heirs=tuple(_name(names, member) for member in order if member != owner)[:2],
         candidates=tuple(_candidate(draft, key, candidate) for candidate in candidates),
+        sharers=tuple(sorted(_name(names, member) for member in share.members)),
+        clients=len(share.clients),
+        routers=tuple(sorted(share.routers)),
+        not_shared=vip.not_shared if vip is not None else "",
     )
 
 

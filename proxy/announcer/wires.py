@@ -67,6 +67,11 @@ def find_wires(
 
 def wire_of(ip: IP, wires: Iterable[Channel]) -> Channel | None:
     """The wire whose subnet the address is in, the smallest of several; None: none."""
+    return _find_wire(ip, tuple(wires))
+
+
+@lru_cache(maxsize=32768)  # asked for each datagram, and at each change of a table for all of its addresses
+def _find_wire(ip: IP, wires: tuple[Channel, ...]) -> Channel | None:
     address = ipaddress.ip_address(ip)
     best: Network | None = None
     for wire in wires:

@@ -87,6 +87,11 @@ _MOST_PORT = 65532
     help="Nodes labelled node.kubernetes.io/exclude-from-external-load-balancers announce like others.",
 )
 @click.option(
+    "--experimental-spread-clients",
+    is_flag=True,
+    help='Services annotated closeby.dev/spread-clients="true" are answered for by several nodes at once.',
+)
+@click.option(
     "--gateway", multiple=True, metavar="IP", help="The router of its subnet, where no default route says so."
 )
 @click.option("--peer", multiple=True, metavar="IP", help="Another node's address, for messages on the node network.")
@@ -171,6 +176,7 @@ def _read_config(flags: dict[str, Any]) -> Config:
             leaves_cordoned=flags["leave_cordoned"],
             leaves_not_ready=not flags["stay_not_ready"],
             ignores_exclude_label=flags["ignore_exclude_label"],
+            shares=flags["experimental_spread_clients"],
         ),
         ready_file=flags["ready_file"],
     )

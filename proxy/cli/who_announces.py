@@ -63,6 +63,9 @@ def _show(status: Status, vips: tuple[VipStatus, ...]) -> None:
         if one.foreign:
             kept = "" if one.owner else ", so nobody takes it"
             console.print(f"{one.vip}: {one.foreign}, which is no node's, answers for it{kept}")
+    for one in vips:
+        for line in _show_share(one):
+            console.print(line)
     for wire in status.wires:
         says = "" if wire.says == "answered" else f"; answers nothing: {wire.says}"
         majority = "a majority" if wire.majority else "no majority"
@@ -76,6 +79,19 @@ def _show(status: Status, vips: tuple[VipStatus, ...]) -> None:
     if status.draining:
         why = f" ({', '.join(status.drains)})" if status.drains else ""
         console.print(f"this node is drained{why}" if status.drained else f"this node is being drained{why}")
+
+
+def _show_share(one: VipStatus) -> list[str]:
+    lines = []
+    if one.not_shared:
+        lines.append(f"{one.vip}: asks for clients to be spread, and isn't: {one.not_shared}")
+    if one.sharers:
+        lines.append(f"{one.vip}: {one.clients} clients spread over {', '.join(one.sharers)} (experimental)")
+    lines += [
+        f"{one.vip}: {mac} is a router: all behind it come to one node; ECMP or BGP would spread them"
+        for mac in one.routers
+    ]
+    return lines
 
 
 def _candidate(one: CandidateStatus) -> str:

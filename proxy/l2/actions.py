@@ -64,6 +64,14 @@ class Withdraw(msgspec.Struct, frozen=True):
     key: Key
 
 
+class Tell(msgspec.Struct, frozen=True):
+    """Tell one client, by unicast, that a shared address is ours."""
+
+    key: Key
+    client: IP
+    mac: str  # the client's
+
+
 class FlushSockets(msgspec.Struct, frozen=True):
     """Throw away unread what came in while the process stood still."""
 
@@ -103,6 +111,9 @@ class Note(StrEnum):
     GATEWAY_SILENT = "gateway-silent"  # answers no echo: doubt can't be settled by it
     ADDRESS_CONFLICT = "address-conflict"  # a foreign host answers
     DRAINED = "drained"
+    SHARED = "shared"  # members came or went for an address that several share
+    SHARE_ROUTED = "share-routed"  # a router asks for it: all behind it come to one node; ECMP or BGP would spread them
+    NOT_SHARED = "not-shared"  # its Services ask for it, and something contradicts it
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -114,4 +125,4 @@ class Report(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-Action = Send | Look | Probe | Echo | Reply | Announce | Owned | Withdraw | FlushSockets | SetTimer | Report
+Action = Send | Look | Probe | Echo | Reply | Announce | Owned | Withdraw | Tell | FlushSockets | SetTimer | Report

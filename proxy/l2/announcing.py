@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from proxy.l2.actions import Announce
 from proxy.l2.draft import Draft
 from proxy.l2.hearing import is_fresh_majority, speaks
+from proxy.l2.spreading import tell_clients
 from proxy.l2.state import Hold, Wire
 from proxy.l2.types import LATER, Channel, Mine, key_hash
 
@@ -64,7 +65,8 @@ def _announce(draft: Draft, hold: Hold) -> None:
     if hold.mine is not Mine.HOLD:
         draft.put_hold(replace(hold, announce_s=LATER))
         return
-    draft.actions.append(Announce(hold.key, both=hold.rounds > 0))
+    if hold.key not in draft.state.shared:  # a broadcast would bring all clients to one node
+        draft.actions.append(Announce(hold.key, both=hold.rounds > 0))
     rounds = hold.rounds + 1
     gap = ROUNDS_S[rounds] - ROUNDS_S[rounds - 1] if rounds < len(ROUNDS_S) else LATER
     draft.put_hold(replace(hold, announce_s=draft.now + gap if gap != LATER else LATER, rounds=rounds))
@@ -78,6 +80,9 @@ def announce_again(draft: Draft, wire_name: Channel) -> None:
         hold = draft.holds[key]
         if key.wire == wire_name and hold.mine is Mine.HOLD:
             draft.put_hold(replace(hold, announce_s=draft.now, rounds=0))
+    for key in sorted(draft.state.shared):
+        if key.wire == wire_name:
+            tell_clients(draft, key)
 
 
 def refresh(draft: Draft, since_s: float) -> None:

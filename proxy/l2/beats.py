@@ -62,7 +62,10 @@ def hear(draft: Draft, event: Received, member: Member) -> Member:
         )
         if body.wires:
             member = replace(member, wires=body.wires)
-    had = _has_two_way(draft, channel) if path.names_me != before.names_me or was_silent else True
+    had = True
+    if path.names_me != before.names_me or was_silent:
+        had = _has_two_way(draft, channel)
+        draft.watch(draft.now)
     if was_silent:
         member = _came_back(draft, member, before)
     member = draft.put_path(member, channel, path)
@@ -132,7 +135,7 @@ def watch_members(draft: Draft) -> None:
             if not is_heard(draft, path):
                 _fell_silent(draft, draft.members[member.id], channel, path)
             else:
-                draft.hurry(path.heard_s + draft.detect_s)
+                draft.watch(path.heard_s + draft.detect_s)
     for wire in draft.wires.values():
         _watch_majority(draft, wire)
 

@@ -48,6 +48,7 @@ class Options(msgspec.Struct, frozen=True):
     leaves_cordoned: bool = False
     leaves_not_ready: bool = True
     ignores_exclude_label: bool = False
+    shares: bool = False  # addresses may be shared by several nodes (experimental)
 
 
 class NodeFacts(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -87,6 +88,9 @@ class Demand(msgspec.Struct, frozen=True):
     ready: Mapping[NodeName, int] = msgspec.field(default_factory=dict)  # ready endpoints of each node
     draining: frozenset[NodeName] = frozenset()  # nodes with serving endpoints that terminate
     elsewhere: bool = False  # endpoints without a node serve: they make nobody local, but somebody serves
+    spread: bool = False  # clients should be spread over several nodes
+    disagrees: bool = False  # Services at the address don't agree on that
+    sticky: bool = False  # sessionAffinity ClientIP
 
 
 class Candidate(msgspec.Struct, frozen=True, gc=False):
@@ -108,6 +112,8 @@ class Vip(msgspec.Struct, frozen=True):
     local: bool = False
     prefer_close: bool = False
     programmed: bool = True
+    shared: bool = False  # by several members, each of which answers some clients
+    not_shared: str = ""  # why it isn't, though that is asked for; a code of shares.NoShare
 
 
 class Table(msgspec.Struct, frozen=True):

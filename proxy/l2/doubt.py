@@ -97,7 +97,9 @@ def _ask(draft: Draft, wire: Wire) -> None:
     gateway = wire.gateway
     if gateway is None:
         return
-    held = sorted(key for key in draft.mine if key.wire == wire.name and draft.holds[key].mine is Mine.HOLD)
+    # The gateway is a client of a shared address, and need not be ours.
+    owned = (key for key in draft.mine - draft.state.shared if key.wire == wire.name)
+    held = sorted(key for key in owned if draft.holds[key].mine is Mine.HOLD)
     sample: list[Key] = []
     if held:
         first = wire.sample_from % len(held)

@@ -8,6 +8,7 @@ from proxy.l2.actions import Action, Note, Owned, Report, Send, Withdraw
 from proxy.l2.candidates import Vip, Why
 from proxy.l2.election import Order, Standing
 from proxy.l2.messages import Body, ClaimState, Flags, Header, Message
+from proxy.l2.shares import NO_SHARE, Share
 from proxy.l2.state import NOTHING, Dealt, Hold, Member, Path, State, Tally, Wire
 from proxy.l2.types import (
     LATER,
@@ -50,6 +51,7 @@ class Draft:
         self.passing = False  # in the timed rules, which say themselves when they are due again
         self.seq = state.seq
         self.wake_s = state.wake_s
+        self.watch_s = state.watch_s
         self.members: dict[MemberId, Member] | Mapping[MemberId, Member] = state.members
         self.wires: dict[Channel, Wire] | Mapping[Channel, Wire] = state.wires
         self.holds: dict[Key, Hold] | Mapping[Key, Hold] = state.holds
@@ -68,6 +70,7 @@ class Draft:
             seq=self.seq,
             last_step_s=self.now,
             wake_s=self.wake_s,
+            watch_s=self.watch_s,
             members=self.members,
             wires=self.wires,
             holds=self.holds,
@@ -103,6 +106,11 @@ class Draft:
         """Let the timed rules run then at the latest; None: in this step."""
         self.wake_s = min(self.wake_s, self.now if at_s is None else at_s)
 
+    def watch(self, at_s: float) -> None:
+        """Let members' silence be looked at then at the latest."""
+        self.watch_s = min(self.watch_s, at_s)
+        self.hurry(at_s)
+
     # Writes.
 
     def put_member(self, member: Member) -> None:
@@ -119,6 +127,9 @@ class Draft:
             self.members = dict(self.members)
         self.members.pop(member, None)  # type: ignore[union-attr]  # a copy since the line before
         self.tallies = {owner: tally for owner, tally in self.tallies.items() if owner != member}
+        self.owned = {owner: keys for owner, keys in self.owned.items() if owner != member}
+        self.ups.clear()
+        self.orders.clear()
 
     def put_path(self, member: Member, channel: Channel, path: Path) -> Member:
         """Replace what is heard of a member on one channel; the new member."""
@@ -157,7 +168,8 @@ class Draft:
         if self.holds is self.base.holds:
             self.holds = dict(self.holds)
         del self.holds[key]  # type: ignore[union-attr]  # a copy since the line before
-        self.busy = self.busy - {key}
+        self.busy = _mark(self.busy, key, present=False)
+        self.barred = _mark(self.barred, key, present=False)
 
     def note_busy(self, hold: Hold) -> None:
         """Whether time may change the key, so that the timed rules look at it."""
@@ -198,7 +210,19 @@ class Draft:
         keys = self.owned.get(hold.owner, _NO_KEYS)
         self.owned[hold.owner] = _mark(keys, hold.key, present=sign > 0)  # type: ignore[index]  # a copy, as above
 
+    def put_share(self, key: Key, share: Share) -> None:
+        """Replace what is known of a shared key."""
+        self.set(shares={**self.state.shares, key: share})
+
+    def drop_share(self, key: Key) -> None:
+        """It is shared no more."""
+        self.set(shares={other: share for other, share in self.state.shares.items() if other != key})
+
     # Reads.
+
+    def share(self, key: Key) -> Share:
+        """What is known of a shared key."""
+        return self.state.shares.get(key, NO_SHARE)
 
     def hold(self, key: Key) -> Hold:
         """What is known of a key; of a new one nothing."""

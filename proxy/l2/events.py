@@ -38,6 +38,7 @@ class ArpSeen(msgspec.Struct, frozen=True):
     mac: str  # of the sender
     broadcast: bool = True  # False: to our own MAC
     age_s: float = 0.0  # since the kernel took it in
+    asker: IP | None = None  # a request's sender; None: it names none, as a probe
 
 
 class WireActive(msgspec.Struct, frozen=True):

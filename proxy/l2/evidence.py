@@ -11,6 +11,8 @@ from proxy.l2.draft import Draft
 from proxy.l2.events import ArpKind, ArpSeen
 from proxy.l2.guard import saw_frame
 from proxy.l2.hearing import has_majority, is_heard
+from proxy.l2.shares import choose_sharer
+from proxy.l2.spreading import find_share, note_client
 from proxy.l2.state import Foreign, Hold, Member, State
 from proxy.l2.types import NOBODY, OWNING, Key, Mine
 
@@ -29,6 +31,7 @@ class NoAnswer(StrEnum):
     SUSPENDED = "suspended"
     NO_CARRIER = "no-carrier"
     TOO_OLD = "too-old"
+    OTHERS_CLIENT = "others-client"  # the address is shared, and another member answers this client
     LINGERING = "lingering"  # a broadcast: the new owner answers
     STOOD_STILL = "stood-still"  # this process may have been replaced meanwhile
     STOPPED = "stopped"
@@ -43,7 +46,9 @@ def choose_answer(state: State, now: float, request: ArpSeen) -> NoAnswer:
     key = Key(request.vip, request.wire)
     hold = state.holds.get(key)
     wire = state.wires.get(request.wire)
-    if hold is None or hold.mine is Mine.NONE or wire is None:
+    share = find_share(state, request)
+    has = state.me in share.members if share is not None else hold is not None and hold.mine is not Mine.NONE
+    if hold is None or not has or wire is None:
         return NoAnswer.NOT_OURS
     if state.stopped:
         return NoAnswer.STOPPED
@@ -57,6 +62,9 @@ def choose_answer(state: State, now: float, request: ArpSeen) -> NoAnswer:
         return NoAnswer.LISTENING
     if request.age_s > OLDEST_S:
         return NoAnswer.TOO_OLD
+    if share is not None and request.asker is not None:
+        ours = choose_sharer(key, request.asker, share.members) == state.me
+        return NoAnswer.ANSWERED if ours else NoAnswer.OTHERS_CLIENT
     return NoAnswer.LINGERING if request.broadcast and hold.mine is Mine.LINGER else NoAnswer.ANSWERED
 
 
@@ -77,6 +85,7 @@ def see_arp(draft: Draft, event: ArpSeen) -> None:
 
 
 def _see_request(draft: Draft, event: ArpSeen, hold: Hold) -> None:
+    note_client(draft, event)
     # The guard has passed in this step, so the state is as fresh as now.
     state = replace(draft.state, wires=draft.wires, holds=draft.holds, last_step_s=draft.now)
     if choose_answer(state, draft.now, event) is NoAnswer.ANSWERED:

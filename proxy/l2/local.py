@@ -23,6 +23,7 @@ from proxy.l2.guard import RETURN_INTERVALS, RETURN_S, listen
 from proxy.l2.hearing import has_majority
 from proxy.l2.messages import Bye
 from proxy.l2.placing import circumstances, standings
+from proxy.l2.spreading import share_table
 from proxy.l2.state import Hold, Member, Wire
 from proxy.l2.types import LATER, NODE_NETWORK, OWNING, UNCLAIMED, Key
 
@@ -114,6 +115,8 @@ def change_table(draft: Draft, event: TableChanged) -> None:
         if hold is not None:
             draft.note_busy(hold)
     review_some(draft, [key for key in (*changed, *gone) if key in draft.mine])
+    if changed or gone:
+        share_table(draft)
     draft.hurry()
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from proxy.l2 import announcing, beats, claims, doubt, evidence, forgetting, giving, local, sessions, taking
+from proxy.l2 import announcing, beats, claims, doubt, evidence, forgetting, giving, local, sessions, spreading, taking
 from proxy.l2.actions import Action, Note, SetTimer
 from proxy.l2.draft import Draft
 from proxy.l2.events import (
@@ -78,9 +78,15 @@ def _pass_time(draft: Draft) -> None:
     draft.passing = True
     draft.wake_s = draft.now + draft.timing.interval_s / TICKS_AN_INTERVAL
     watch_wires(draft)
-    beats.watch_members(draft)
+    watches = draft.now >= draft.watch_s
+    if watches:
+        # Nobody's silence matters sooner: a member that speaks moves that away, and none is new and silent.
+        draft.watch_s = draft.now + draft.timing.interval_s
+        beats.watch_members(draft)
     beats.send_beats(draft)
-    taking.look_at_suspects(draft)
+    if watches:
+        taking.look_at_suspects(draft)
+    draft.hurry(draft.watch_s)
     if draft.now >= draft.state.slow_s:
         _look_slowly(draft)
     _name_heirs(draft)
@@ -89,6 +95,8 @@ def _pass_time(draft: Draft) -> None:
     doubt.doubt(draft)
     claims.flush_claims(draft)
     announcing.announce(draft)
+    if draft.state.shared:
+        spreading.watch_shares(draft)
 
 
 def _look_at_keys(draft: Draft) -> None:

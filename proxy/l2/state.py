@@ -9,6 +9,7 @@ from endpointslice.types import IP, NodeName
 from proxy.l2.candidates import Table
 from proxy.l2.election import NO_HEIRS, Heirs
 from proxy.l2.messages import Flags
+from proxy.l2.shares import Share
 from proxy.l2.types import (
     LATER,
     NEVER,
@@ -202,6 +203,7 @@ class State(msgspec.Struct, frozen=True):
     last_step_s: float = NEVER
     wake_s: float = NEVER
     beat_s: float = NEVER  # the next heartbeat
+    watch_s: float = NEVER  # the next look at members' silence
     slow_s: float = NEVER  # the next look at what hurries not
     draining: bool = False
     drains: frozenset[DrainCause] = frozenset()  # why
@@ -227,6 +229,10 @@ class State(msgspec.Struct, frozen=True):
     owned: Mapping[MemberId, frozenset[Key]] = msgspec.field(default_factory=dict)  # what the tallies count
     barred: frozenset[Key] = frozenset()  # keys that we let go, and leave alone for a while
     dealt: Mapping[Channel, Dealt] = msgspec.field(default_factory=dict)  # keys of nobody, by wire
+    shared: frozenset[Key] = frozenset()  # keys that several members share, as the table has it
+    refused: Mapping[Key, str] = msgspec.field(default_factory=dict)  # that should be, and why they aren't
+    shares: Mapping[Key, Share] = msgspec.field(default_factory=dict)
+    telling: tuple[tuple[float, Key, IP], ...] = ()  # who is to be told when
     reviewed: Circumstances | None = None  # when causes to give keys away were last looked for
 
 

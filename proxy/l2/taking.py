@@ -60,7 +60,7 @@ def look_at_suspects(draft: Draft) -> None:
             gap = draft.timing.look_s if path.looks < MANY_LOOKS else draft.timing.interval_s
             due = max(_last_sign(member, wire) + SUSPECT * death_s(draft, member), path.look_s + gap)
             if not path.mac or draft.now < due:
-                draft.hurry(max(due, draft.now + draft.timing.look_s))
+                draft.watch(max(due, draft.now + draft.timing.look_s))
                 continue
             _look(draft, wire, member)
 
@@ -72,7 +72,7 @@ def _look(draft: Draft, wire: Wire, member: Member) -> None:
         return
     draft.actions += [Look(key, path.mac) for key in sample]
     draft.put_path(member, wire.name, replace(path, looks=path.looks + 1, look_s=draft.now))
-    draft.hurry(draft.now + draft.timing.look_s)
+    draft.watch(draft.now + draft.timing.look_s)
 
 
 def _last_sign(member: Member, wire: Wire) -> float:
@@ -129,7 +129,7 @@ def _await_turn(draft: Draft, hold: Hold, ground: Ground, *, needs_probes: bool)
     if hold.take_s is None:
         delay = _rank_steps(draft, hold) * draft.timing.rank_step_s
         if needs_probes:
-            delay += LOOKS * draft.timing.look_s  # so that those behind hear of it before they ask the wire, too
+            delay = max(delay, LOOKS * draft.timing.look_s)
         hold = replace(hold, take_s=draft.now + delay)
         draft.put_hold(hold)
     take_s = hold.take_s if hold.take_s is not None else draft.now

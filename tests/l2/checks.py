@@ -136,7 +136,10 @@ def _taken_from(hold: Hold, actions: tuple[Action, ...]) -> MemberId:
 def _check_word(node: str, after: State, action: Announce | Reply) -> None:
     hold = after.holds[action.key]
     wire = after.wires[action.key.wire]
-    if hold.mine is Mine.NONE or (isinstance(action, Announce) and hold.mine is not Mine.HOLD):
+    shared = action.key in after.shared
+    if shared and isinstance(action, Announce):
+        raise BrokenError(f"{node} brings all clients of {action.key} to one node")
+    if not shared and (hold.mine is Mine.NONE or (isinstance(action, Announce) and hold.mine is not Mine.HOLD)):
         raise BrokenError(f"8: {node} spoke for {action.key}, which it does {hold.mine} for")
     if wire.suspended or not wire.carrier or after.last_step_s < wire.listen_until_s:
         raise BrokenError(f"9: {node} spoke for {action.key} while it listens")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from endpointslice.types import IP, NodeName
-from proxy.l2.actions import Action, Announce, Echo, FlushSockets, Look, Note, Probe, Report, Send
+from proxy.l2.actions import Action, Announce, Echo, FlushSockets, Look, Note, Probe, Report, Send, Tell
 from proxy.l2.candidates import Candidate, Table, Vip
 from proxy.l2.events import ArpKind, ArpSeen, EchoReply, Event, Received, TableFresh, Tick
 from proxy.l2.evidence import NoAnswer, choose_answer
@@ -191,6 +191,8 @@ class Simulation(Watch):
                 self._echo(node, action)  # type: ignore[arg-type]  # told by its type
             elif kind is Announce:
                 self._announce(node, action)  # type: ignore[arg-type]  # told by its type
+            elif kind is Tell:
+                self.tell_client(node, action)  # type: ignore[arg-type]  # told by its type
             elif kind is Report:
                 self.notes.append(Noted(self.now, node.name, action))  # type: ignore[arg-type]  # told by its type
 
@@ -232,6 +234,9 @@ class Simulation(Watch):
         if there and back and self.answers(target, request):
             reply = ArpSeen(WIRE, ArpKind.REPLY, request.vip, f"mac-{target.name}", broadcast=False)
             self.after(2 * self.lan.delay_s(), partial(self.deliver, node, reply))
+
+    def tell_client(self, node: Node, action: Tell) -> None:
+        """A client is told; who has clients that keep entries does more."""
 
     def _announce(self, node: Node, action: Announce) -> None:
         self.announced.append((self.now, node.name, action.key))

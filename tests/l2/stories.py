@@ -1,6 +1,7 @@
 """What the stories on the simulated LAN share: a start, tables of candidates, and who does what."""
 
 from functools import partial
+from typing import Any
 
 from endpointslice.types import NodeName
 from proxy.l2.candidates import Candidate, Table, Vip, Why
@@ -17,7 +18,7 @@ def started(seed: int, nodes: int = 3, **world: object) -> Simulation:
     return simulation
 
 
-def retable(simulation: Simulation, rows: dict[str, Candidate], **vip: bool) -> None:
+def retable(simulation: Simulation, rows: dict[str, Candidate], **vip: Any) -> None:  # noqa: ANN401  # its own fields
     """Give every node's proxy these candidates, for every address, a few milliseconds apart."""
     for name in simulation.nodes:
         others = tuple(row for other, row in rows.items() if other != name)
