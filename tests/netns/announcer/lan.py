@@ -45,6 +45,9 @@ V4 = (IP("172.30.0.240"), IP("172.30.0.241"), IP("172.30.0.242"))
 V6 = IP("fd00:172:30::f0")
 
 
+_PLAIN = Service(ServiceName("default/plain"), (IP("10.96.0.1"),), ())
+
+
 class Node:
     """A namespace with an announcer, and a feed in place of its proxy."""
 
@@ -70,12 +73,13 @@ class Node:
         """A file of the Secret."""
         (self.keys / str(number)).write_bytes(key)
 
-    def serve(self, *vips: IP, only: frozenset[NodeName] = frozenset()) -> None:
+    def serve(self, *vips: IP, only: frozenset[NodeName] = frozenset(), spread: bool = False) -> None:
         """What the node's kernel serves from now on: a Service of policy Cluster for each address; `only`: its pin."""
+        head = replace(_PLAIN, announce_on=only, spread_clients=spread)
         services, slices = {}, {}
         for vip in vips:
             name = ServiceName(f"default/{vip}")
-            services[name] = Service(name, (IP("10.96.0.1"),), (), load_balancer_ips=(vip,), announce_on=only)
+            services[name] = replace(head, name=name, load_balancer_ips=(vip,))
             piece = Slice(SliceName(f"{name}-x"), name, family_of(vip), (), (SliceEndpoint(IP("10.244.9.9")),))
             slices[name] = {piece.name: piece}
         self.feed.committed(Commit(replace(EMPTY, services=services, slices=slices), None))

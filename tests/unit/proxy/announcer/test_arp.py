@@ -3,7 +3,17 @@
 import pytest
 
 from endpointslice.types import IP
-from proxy.announcer.arp import Arp, Operation, announce_arp, answer_arp, ask_arp, pack_arp, parse_arp, read_arp
+from proxy.announcer.arp import (
+    Arp,
+    Operation,
+    announce_arp,
+    answer_arp,
+    ask_arp,
+    pack_arp,
+    parse_arp,
+    read_arp,
+    tell_arp,
+)
 from proxy.announcer.ethernet import BROADCAST, NO_MAC, Drop, EtherType, Frame, parse_frame
 from proxy.announcer.sightings import Sighting
 from proxy.l2.events import ArpKind
@@ -27,7 +37,7 @@ def seen(data: bytes) -> Arp | Drop:
             True,
             [
                 Sighting(ArpKind.GRATUITOUS, CLIENT, THEIRS, broadcast=True),
-                Sighting(ArpKind.REQUEST, VIP, THEIRS, broadcast=True),
+                Sighting(ArpKind.REQUEST, VIP, THEIRS, broadcast=True, asker=CLIENT),
             ],
             id="a question also tells everybody who asks",
         ),
@@ -36,7 +46,7 @@ def seen(data: bytes) -> Arp | Drop:
             False,
             [
                 Sighting(ArpKind.REPLY, CLIENT, THEIRS, broadcast=False),
-                Sighting(ArpKind.REQUEST, VIP, THEIRS, broadcast=False),
+                Sighting(ArpKind.REQUEST, VIP, THEIRS, broadcast=False, asker=CLIENT),
             ],
             id="a question to one host tells nobody else",
         ),
@@ -118,3 +128,14 @@ def test_a_probe_has_no_sender_address_and_a_look_goes_to_one_host() -> None:
 )
 def test_what_is_dropped(payload: bytes, why: Drop) -> None:
     assert parse_arp(Frame(BROADCAST, THEIRS, EtherType.ARP, payload)) is why
+
+
+def test_one_client_is_told_by_a_question_for_it_that_goes_to_nobody_else() -> None:
+    frame = parse_frame(tell_arp(VIP, OURS, client=CLIENT, to=THEIRS))
+    assert isinstance(frame, Frame)
+    packet = parse_arp(frame)
+    assert isinstance(packet, Arp)
+
+    assert (frame.destination, frame.source) == (THEIRS, OURS)
+    assert Sighting(ArpKind.REPLY, VIP, OURS, broadcast=False) in read_arp(packet, broadcast=False)
+    assert Sighting(ArpKind.REQUEST, CLIENT, OURS, broadcast=False, asker=VIP) in read_arp(packet, broadcast=False)

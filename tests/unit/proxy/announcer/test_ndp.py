@@ -7,7 +7,17 @@ import pytest
 from endpointslice.types import IP
 from proxy.announcer.ethernet import Drop, EtherType, Frame, pack_frame, parse_frame
 from proxy.announcer.ipv6 import pack_icmpv6
-from proxy.announcer.ndp import Neighbour, Type, announce_ndp, answer_ndp, ask_ndp, parse_ndp, read_ndp, solicited_node
+from proxy.announcer.ndp import (
+    Neighbour,
+    Type,
+    announce_ndp,
+    answer_ndp,
+    ask_ndp,
+    parse_ndp,
+    read_ndp,
+    solicited_node,
+    tell_ndp,
+)
 from proxy.announcer.sightings import Sighting
 from proxy.l2.events import ArpKind
 
@@ -36,7 +46,7 @@ def test_a_multicast_question_asks_and_says_who_asks() -> None:
     assert isinstance(message, Neighbour)
     assert read_ndp(message) == (
         Sighting(ArpKind.GRATUITOUS, CLIENT, THEIRS, broadcast=True),
-        Sighting(ArpKind.REQUEST, VIP, THEIRS, broadcast=True),
+        Sighting(ArpKind.REQUEST, VIP, THEIRS, broadcast=True, asker=CLIENT),
     )
 
 
@@ -44,7 +54,7 @@ def test_a_reachability_probe_without_an_option_is_a_question_to_us_alone() -> N
     message = seen(question(destination=VIP_BYTES))
 
     assert isinstance(message, Neighbour)
-    assert read_ndp(message)[-1] == Sighting(ArpKind.REQUEST, VIP, THEIRS, broadcast=False)
+    assert read_ndp(message)[-1] == Sighting(ArpKind.REQUEST, VIP, THEIRS, broadcast=False, asker=CLIENT)
 
 
 def test_an_answer_is_solicited_overrides_and_goes_to_the_asker() -> None:
@@ -121,3 +131,13 @@ def test_unknown_options_are_skipped() -> None:
 
     assert isinstance(message, Neighbour)
     assert message.mac == THEIRS
+
+
+def test_one_client_is_told_by_an_advertisement_that_goes_to_nobody_else() -> None:
+    frame = parse_frame(tell_ndp(VIP, OURS, client=CLIENT, to=THEIRS))
+    assert isinstance(frame, Frame)
+    told = parse_ndp(frame)
+    assert isinstance(told, Neighbour)
+
+    assert (frame.destination, told.override, told.solicited) == (THEIRS, True, False)
+    assert read_ndp(told) == (Sighting(ArpKind.REPLY, VIP, OURS, broadcast=False),)
