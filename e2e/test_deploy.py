@@ -145,6 +145,20 @@ def test_the_chart_makes_a_key_of_its_own_where_no_secret_is_named(helm: str, tm
     assert len(base64.b64decode(made["data"]["1"])) >= SHORTEST_BYTES
 
 
+def test_the_chart_keeps_the_key_that_the_cluster_has(control_plane: ControlPlane, helm: str, tmp_path: Path) -> None:
+    text = {"1": "the key of the cluster's announcers", "2": "and the next one"}
+    meta = {"name": "closeby-announcer", "namespace": "kube-system"}
+    control_plane.api.apply({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": text})
+    cluster = ("--dry-run=server", "--kubeconfig", str(control_plane.admin_kubeconfig))
+
+    rendered = helm_template(helm, {"announcer": {"enabled": True}}, tmp_path, *cluster)
+
+    made = in_substance(rendered)["Secret", "closeby-announcer"]
+    assert isinstance(made, dict)
+    assert {name: base64.b64decode(one).decode() for name, one in made["data"].items()} == text
+    control_plane.api.delete("Secret", "kube-system/closeby-announcer")
+
+
 def test_the_chart_is_no_riddle_to_helms_own_look(helm: str, tmp_path: Path) -> None:
     import subprocess  # noqa: PLC0415  # here alone
 

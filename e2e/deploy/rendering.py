@@ -38,12 +38,15 @@ def find_helm() -> str | None:
     return str(built) if built.exists() else shutil.which("helm")
 
 
-def helm_template(helm: str, values: Mapping[str, object], folder: Path) -> list[Object]:
-    """What the chart makes of these values, as release `closeby` in kube-system; RuntimeError if it refuses."""
+def helm_template(helm: str, values: Mapping[str, object], folder: Path, *flags: str) -> list[Object]:
+    """What the chart makes of these values, as release `closeby` in kube-system; RuntimeError if it refuses.
+
+    `flags` are more of helm's, such as those that let it ask a cluster.
+    """
     file = folder / "values.yaml"
     file.write_text(yaml.safe_dump(dict(values)))
     place = ("--namespace", "kube-system", "--kube-version", _KUBERNETES)
-    return _load([helm, "template", "closeby", str(CHART), *place, "--values", str(file)])
+    return _load([helm, "template", "closeby", str(CHART), *place, "--values", str(file), *flags])
 
 
 def values_of(objects: Iterable[Object]) -> dict[str, object]:
