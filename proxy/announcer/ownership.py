@@ -93,6 +93,14 @@ def may_change(state: State, now: float) -> bool:
     return any(hold.foreign is not None and now - hold.foreign.seen_s < _DOUBT_S for hold in state.holds.values())
 
 
+def count_troubled(state: State, now: float) -> tuple[int, int]:
+    """Addresses of the table that nobody is known to answer for; and those that a foreign host answers for, too."""
+    holds = [state.holds[key] for key in state.table.vips if key in state.holds]
+    met = (hold for hold in holds if hold.foreign is not None)
+    conflicting = sum(bool(find_foreign(state.members.values(), hold, now)) for hold in met)
+    return sum(hold.owner == NOBODY for hold in holds), conflicting
+
+
 def _conflicts(state: State, now: float, interfaces: Mapping[Channel, str]) -> list[Conflict]:
     draft = Draft(state, max(now, state.last_step_s))
     found = []

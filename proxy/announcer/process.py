@@ -36,7 +36,7 @@ from proxy.announcer.moment import render_status
 from proxy.announcer.netlink import Links, LinkWatch
 from proxy.announcer.orders import order_move
 from proxy.announcer.outside import Outside
-from proxy.announcer.ownership import Ownership, describe_ownership, may_change
+from proxy.announcer.ownership import Ownership, count_troubled, describe_ownership, may_change
 from proxy.announcer.ownership_sender import OwnershipSender
 from proxy.announcer.speech import AddressBook, Speech
 from proxy.announcer.status import count_members
@@ -205,8 +205,12 @@ class Process:
                 write_memory(self._config.memory, memory)
 
     def _note_members(self) -> None:
-        for wire, members in count_members(self._announcer.state, time.monotonic()).items():
+        state, now = self._announcer.state, time.monotonic()
+        for wire, members in count_members(state, now).items():
             metrics.MEMBERS.labels(wire).set(members)
+        unowned, conflicting = count_troubled(state, now)
+        metrics.UNOWNED.set(unowned)
+        metrics.CONFLICTING.set(conflicting)
 
     def _take_inbox(self) -> None:
         os.eventfd_read(self._bell)

@@ -110,7 +110,7 @@ class Speech:
         frames = (announce_ndp(vip, link.mac),) if is_v6 else announce_arp(vip, link.mac, both=action.both)
         for frame in frames:
             self._outside.send_frame(link, frame)
-            metrics.ANNOUNCEMENTS.labels("ndp" if is_v6 else "arp").inc()
+            metrics.ANNOUNCEMENTS.labels("ndp" if is_v6 else "arp", "refresh" if action.refresh else "change").inc()
 
     def tell(self, action: Tell) -> None:
         """One client, and nobody else."""

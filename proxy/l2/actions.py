@@ -50,6 +50,7 @@ class Announce(msgspec.Struct, frozen=True):
 
     key: Key
     both: bool = True
+    refresh: bool = False  # the one of each minute
 
 
 class Owned(msgspec.Struct, frozen=True):

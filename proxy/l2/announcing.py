@@ -66,7 +66,7 @@ def _announce(draft: Draft, hold: Hold) -> None:
         draft.put_hold(replace(hold, announce_s=LATER))
         return
     if hold.key not in draft.state.shared:  # a broadcast would bring all clients to one node
-        draft.actions.append(Announce(hold.key, both=hold.rounds > 0))
+        draft.actions.append(Announce(hold.key, both=hold.rounds > 0, refresh=hold.rounds >= len(ROUNDS_S)))
     rounds = hold.rounds + 1
     gap = ROUNDS_S[rounds] - ROUNDS_S[rounds - 1] if rounds < len(ROUNDS_S) else LATER
     draft.put_hold(replace(hold, announce_s=draft.now + gap if gap != LATER else LATER, rounds=rounds))

@@ -38,7 +38,7 @@ AGAIN_S = 1.0  # after somebody else's write came between
 _PAGE = "500"
 _APPLY = "application/apply-patch+yaml"  # JSON is YAML
 _WRITER = "?fieldManager=closeby&force=true"
-_REFUSED, _FORBIDDEN, _GONE, _CHANGED, _INVALID, _TOO_MANY = 400, 403, 404, 409, 422, 429
+_REFUSED, _FORBIDDEN, _GONE, _CHANGED, _INVALID = 400, 403, 404, 409, 422
 
 Wanted = Mapping[ServiceName, Entry]
 Uids = Callable[[ServiceName], str]
