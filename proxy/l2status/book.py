@@ -5,16 +5,17 @@ The newest wish is written, never what was wished meanwhile; without a change no
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import islice
 
 import msgspec
 import structlog
 
 from endpointslice.types import NodeName, ServiceName
+from proxy.l2status.ledger import Wish
 from proxy.l2status.metrics import WRITES
 from proxy.l2status.plan import plan_writes
-from proxy.l2status.types import Delete, Entry, Put, Stored, Write
+from proxy.l2status.types import Delete, Put, Stored, Write
 from proxy.l2status.wire import (
     PLURAL,
     Dialect,
@@ -34,13 +35,13 @@ log = structlog.get_logger()
 
 PACE = Limit(burst=100, refill_s=0.05)  # a node that takes over thousands must not load the API server
 BATCH = 32  # Services that are looked at together
+LOOK_AGAIN_S = 20.0  # after a write: longer than anybody goes by what was so before (GONE_S)
 AGAIN_S = 1.0  # after somebody else's write came between
 _PAGE = "500"
 _APPLY = "application/apply-patch+yaml"  # JSON is YAML
 _WRITER = "?fieldManager=closeby&force=true"
 _REFUSED, _FORBIDDEN, _GONE, _CHANGED, _INVALID = 400, 403, 404, 409, 422
 
-Wanted = Mapping[ServiceName, Entry]
 Uids = Callable[[ServiceName], str]
 
 
@@ -53,35 +54,44 @@ class Book:
         self._node = node
         self._uid_of = uid_of
         self._dirty: dict[ServiceName, None] = {}  # in the order in which they changed
+        self._again_s: dict[ServiceName, float] = {}  # when to look again, in this order
         self._to_review = False
         self._budget = Budget(PACE.burst, time.monotonic(), PACE)
         self._failures = 0
         self._told = ""  # what the log last told of
-        self.due_s: float | None = None  # when it goes on by itself; None: when something changes
+        self._next_s: float | None = None  # None: when something changes
+
+    @property
+    def due_s(self) -> float | None:
+        """When it goes on by itself."""
+        if self._next_s is not None or self._failures or self._told:
+            return self._next_s
+        return next(iter(self._again_s.values()), None)
 
     def review(self) -> None:
         """Compare all of this node's objects with the wish, at the next turn."""
         self._to_review = True
-        self.due_s = time.monotonic()
+        self._next_s = time.monotonic()
 
     def mark(self, services: set[ServiceName]) -> None:
         """Their wish has changed."""
         self._dirty |= dict.fromkeys(sorted(services))
         if services and not self._failures:
-            self.due_s = time.monotonic()
+            self._next_s = time.monotonic()
 
-    def turn(self, wanted: Wanted, goes_on: Callable[[], bool]) -> None:
+    def turn(self, wish: Wish, goes_on: Callable[[], bool]) -> None:
         """Write what is due, until all is written, something fails, or `goes_on` says no."""
         if self.due_s is None or time.monotonic() < self.due_s:
             return
-        self.due_s = None
+        self._next_s = None
         try:
             if self._to_review:
-                self._review(wanted)
+                self._review(wish)
+            self._look_again()
             while self._dirty:
-                self._write_some(wanted)
+                self._write_some(wish)
                 if self._dirty and not goes_on():
-                    self.due_s = time.monotonic()
+                    self._next_s = time.monotonic()
                     return
         except ApiError as error:
             self._wait_after(error)
@@ -90,22 +100,33 @@ class Book:
         else:
             self._failures, self._told = 0, ""
 
-    def _review(self, wanted: Wanted) -> None:
+    def _review(self, wish: Wish) -> None:
         mine = [one.entry for one in self._list(select_node(self._dialect, self._node)) if one.entry.node == self._node]
         stored = {entry.service: entry for entry in mine}
-        for name in sorted(stored.keys() | wanted.keys()):
-            if stored.get(name) != narrow(self._dialect, wanted.get(name)):
+        for name in sorted(stored.keys() | wish.entries.keys()):
+            if stored.get(name) != narrow(self._dialect, wish.entries.get(name)):
                 self._dirty[name] = None
         self._to_review = False
 
-    def _write_some(self, wanted: Wanted) -> None:
+    def _look_again(self) -> None:
+        """Another node may have written, by what it knew a moment before."""
+        now = time.monotonic()
+        for name in [name for name, at_s in self._again_s.items() if at_s <= now]:
+            del self._again_s[name]
+            self._dirty[name] = None
+
+    def _write_some(self, wish: Wish) -> None:
         names = list(islice(self._dirty, BATCH))
         stored: dict[ServiceName, list[Stored]] = {}
         for one in self._list(select_services(self._dialect, names)):
             stored.setdefault(one.entry.service, []).append(one)
         for name in names:
-            wish = narrow(self._dialect, wanted.get(name))
-            for write in plan_writes(wish, self._node, stored.get(name, ())):
+            entry = narrow(self._dialect, wish.entries.get(name))
+            writes = plan_writes(entry, wish.held, self._node, stored.get(name, ()))
+            if writes:
+                self._again_s.pop(name, None)
+                self._again_s[name] = time.monotonic() + LOOK_AGAIN_S
+            for write in writes:
                 self._spend()
                 try:
                     self._send(write)
@@ -162,7 +183,7 @@ class Book:
     def _wait_after(self, error: ApiError) -> None:
         """What is left is written later; where the kind or a right is missing, when something changes next."""
         if error.status == _CHANGED:
-            self.due_s = time.monotonic() + AGAIN_S
+            self._next_s = time.monotonic() + AGAIN_S
             return
         kind = f"{PLURAL}.{self._dialect.group}"
         if error.status in {_GONE, _FORBIDDEN}:
@@ -173,6 +194,6 @@ class Book:
             return
         self._failures += 1
         delay_s = next_delay(self._failures, random.random())  # noqa: S311  # spreads load
-        self.due_s = time.monotonic() + max(AGAIN_S, delay_s)
+        self._next_s = time.monotonic() + max(AGAIN_S, delay_s)
         if self._failures == 1:
             log.info("status_waits", kind=kind, error=str(error))

@@ -5,6 +5,7 @@ seconds, and then what it owned before. Who takes an address over doesn't wait f
 """
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,6 +17,13 @@ from proxy.notices import Notice
 GONE_S = 10.0
 
 Services = Mapping[ServiceName, Service]  # those that have load-balancer addresses
+
+
+class Wish(NamedTuple):
+    """What should be said of this node."""
+
+    entries: Mapping[ServiceName, Entry]
+    held: frozenset[IP]  # what it announces now; the entries also have what it did until a moment ago
 
 
 class Ledger(msgspec.Struct, frozen=True):
@@ -60,8 +68,8 @@ def due_s(ledger: Ledger) -> float | None:
     return min(ledger.gone_s.values()) + GONE_S if ledger.gone_s else None
 
 
-def wish_entries(ledger: Ledger, services: Services, node: NodeName) -> dict[ServiceName, Entry]:
-    """What should be said of this node: of each Service whose address it has, or another host has."""
+def make_wish(ledger: Ledger, services: Services, node: NodeName) -> Wish:
+    """Something of each Service whose address the node has, or a foreign host has."""
     found = {}
     for name, service in services.items():
         vips = sorted(service.load_balancer_ips)
@@ -71,7 +79,7 @@ def wish_entries(ledger: Ledger, services: Services, node: NodeName) -> dict[Ser
         conflicts = tuple(Stranger(one.vip, one.interface, one.mac) for one in met)
         if addresses or conflicts:
             found[name] = Entry(name, node, addresses, conflicts)
-    return found
+    return Wish(found, frozenset(ledger.holdings.keys() - ledger.gone_s.keys()))
 
 
 def list_notices(before: Ledger, after: Ledger, services: Services, node: NodeName) -> Iterator[Notice]:

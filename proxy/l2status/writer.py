@@ -5,7 +5,6 @@ The datapath waits for nothing here. While nothing changes, no request is made.
 
 import threading
 import time
-from collections.abc import Mapping
 
 import structlog
 
@@ -14,8 +13,7 @@ from endpointslice.types import NodeName, Service, ServiceName
 from proxy.announcer.ownership import Ownership
 from proxy.commits import Commit
 from proxy.l2status.book import Book
-from proxy.l2status.ledger import NOTHING, Ledger, due_s, expire, hear, list_notices, wish_entries
-from proxy.l2status.types import Entry
+from proxy.l2status.ledger import NOTHING, Ledger, Wish, due_s, expire, hear, list_notices, make_wish
 from proxy.l2status.wire import OWN, metallb
 from proxy.notices import Tell
 from proxy.sources.transport import ApiServer
@@ -39,7 +37,7 @@ class StatusWriter:
         self._stopping = False
         self._ledger: Ledger = NOTHING
         self._services: dict[ServiceName, Service] = {}  # those that have load-balancer addresses
-        self._wanted: Mapping[ServiceName, Entry] = {}
+        self._wish = Wish({}, frozenset())
         self._books = tuple(Book(api, dialect, node, self._uid_of) for dialect in (OWN, metallb(namespace)))
 
     def committed(self, commit: Commit) -> None:
@@ -74,7 +72,7 @@ class StatusWriter:
             try:
                 self._take()
                 for book in self._books:
-                    book.turn(self._wanted, self._is_quiet)
+                    book.turn(self._wish, self._is_quiet)
             except Exception:
                 log.exception("status_failed")
                 time.sleep(GATHER_S)
@@ -128,10 +126,10 @@ class StatusWriter:
         return changed
 
     def _take_wish(self, *, review: bool) -> None:
-        before = self._wanted
-        self._wanted = wish_entries(self._ledger, self._services, self._node)
-        names = before.keys() | self._wanted.keys()
-        changed = {name for name in names if before.get(name) != self._wanted.get(name)}
+        before, after = self._wish.entries, make_wish(self._ledger, self._services, self._node)
+        self._wish = after
+        names = before.keys() | after.entries.keys()
+        changed = {name for name in names if before.get(name) != after.entries.get(name)}
         for book in self._books:
             if review:
                 book.review()

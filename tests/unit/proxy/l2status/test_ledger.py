@@ -4,7 +4,7 @@ import pytest
 
 from endpointslice.types import IP, NodeName, Service, ServiceName
 from proxy.announcer.ownership import UNKNOWN, Conflict, Holding, Origin, Ownership
-from proxy.l2status.ledger import GONE_S, NOTHING, Ledger, due_s, expire, hear, list_notices, wish_entries
+from proxy.l2status.ledger import GONE_S, NOTHING, Ledger, due_s, expire, hear, list_notices, make_wish
 from proxy.l2status.types import Address, Entry, Stranger
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -34,14 +34,14 @@ def notes(before: Ledger, after: Ledger) -> list[str]:
 
 
 def test_services_that_share_an_address_have_an_entry_each() -> None:
-    assert wish_entries(told(owning(A, B)), SERVICES, N1) == {
+    assert make_wish(told(owning(A, B)), SERVICES, N1).entries == {
         WEB: Entry(WEB, N1, (Address(A, "eth0"), Address(B, "eth0"))),
         DNS: Entry(DNS, N1, (Address(A, "eth0"),)),
     }
 
 
 def test_an_address_that_nobody_takes_is_told_as_well() -> None:
-    assert wish_entries(told(owning(B, met=(MET,))), {WEB: SERVICES[WEB]}, N1) == {
+    assert make_wish(told(owning(B, met=(MET,))), {WEB: SERVICES[WEB]}, N1).entries == {
         WEB: Entry(WEB, N1, (Address(B, "eth0"),), (Stranger(A, "eth0", MAC),)),
     }
 
@@ -55,6 +55,7 @@ def test_what_is_told_no_more_counts_a_while_longer() -> None:
     after = expire(ledger, 5.0 + GONE_S)
 
     assert set(before.holdings) == {A, B}
+    assert make_wish(before, SERVICES, N1).held == {B}
     assert set(after.holdings) == {B}
     assert due_s(after) is None
 

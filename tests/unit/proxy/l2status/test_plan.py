@@ -26,6 +26,10 @@ def stored(node: NodeName, *ips: IP, met: tuple[IP, ...] = (), version: str = "7
     return Stored(entry(node, *ips, met=met), version)
 
 
+def held_of(wanted: Entry | None) -> set[IP]:
+    return {address.ip for address in wanted.addresses} if wanted is not None else set()
+
+
 def store(before: Iterable[Stored], writes: Iterable[Write]) -> list[Stored]:
     """As an API server would."""
     found = {one.entry.node: one for one in before}
@@ -67,7 +71,20 @@ def store(before: Iterable[Stored], writes: Iterable[Write]) -> list[Stored]:
     ],
 )
 def test_what_is_written(wanted: Entry | None, there: list[Stored], writes: list[Write]) -> None:
-    assert plan_writes(wanted, N1, there) == writes
+    assert plan_writes(wanted, held_of(wanted), N1, there) == writes
+
+
+@pytest.mark.parametrize(
+    ("there", "writes"),
+    [
+        pytest.param([stored(N1, A)], [], id="nobody else has it yet"),
+        pytest.param([stored(N1, A), stored(N2, A)], [Delete(stored(N1, A))], id="another has it"),
+        pytest.param([stored(N2, A)], [], id="another has it and took ours away"),
+        pytest.param([stored(N1, A), stored(N2, B)], [], id="another has another one"),
+    ],
+)
+def test_of_what_is_announced_no_more_others_know_better(there: list[Stored], writes: list[Write]) -> None:
+    assert plan_writes(entry(N1, A), set(), N1, there) == writes
 
 
 some_ips = st.lists(st.sampled_from([A, B, IP("192.0.2.2")]), unique=True).map(tuple)
@@ -78,33 +95,28 @@ objects = st.lists(entries, unique_by=lambda one: one.node).map(lambda found: [S
 wishes = st.none() | entries.map(lambda one: replace(one, node=N1))
 
 
-@given(wishes, objects)
-def test_planning_twice_changes_nothing(wanted: Entry | None, there: list[Stored]) -> None:
-    after = store(there, plan_writes(wanted, N1, there))
-
-    assert plan_writes(wanted, N1, after) == []
+helds = st.frozensets(st.sampled_from([A, B, IP("192.0.2.2")]))
 
 
-@given(wishes, objects)
-def test_what_is_wanted_is_there_and_no_other_node_says_that_it_has_the_same_address(
-    wanted: Entry | None, there: list[Stored]
+@given(wishes, helds, objects)
+def test_planning_twice_changes_nothing(wanted: Entry | None, held: frozenset[IP], there: list[Stored]) -> None:
+    after = store(there, plan_writes(wanted, held, N1, there))
+
+    assert plan_writes(wanted, held, N1, after) == []
+
+
+@given(wishes, helds, objects)
+def test_no_two_nodes_say_that_they_announce_what_this_one_does_and_nothing_else_is_lost(
+    wanted: Entry | None, held: frozenset[IP], there: list[Stored]
 ) -> None:
-    after = {one.entry.node: one.entry for one in store(there, plan_writes(wanted, N1, there))}
+    after = {one.entry.node: one.entry for one in store(there, plan_writes(wanted, held, N1, there))}
+    wished = {address.ip for address in wanted.addresses} if wanted is not None else set()
+    mine = {address.ip for address in after[N1].addresses} if N1 in after else set()
+    before = {(one.entry.node, address.ip) for one in there for address in one.entry.addresses}
+    others = {(node, ip) for node, ip in before if node != N1}
 
-    assert after.get(N1) == wanted
-    if wanted is not None:
-        mine = {address.ip for address in wanted.addresses}
-        assert not any(address.ip in mine for node in (N2, N3) if node in after for address in after[node].addresses)
-
-
-@given(wishes, objects)
-def test_no_other_address_is_lost(wanted: Entry | None, there: list[Stored]) -> None:
-    after = store(there, plan_writes(wanted, N1, there))
-    mine = {address.ip for address in wanted.addresses} if wanted is not None else set()
-
-    def others(found: list[Stored]) -> set[tuple[NodeName, IP]]:
-        return {
-            (one.entry.node, address.ip) for one in found if one.entry.node != N1 for address in one.entry.addresses
-        }
-
-    assert others(after) == {(node, ip) for node, ip in others(there) if ip not in mine}
+    assert wished & held <= mine <= wished
+    assert {(node, address.ip) for node, found in after.items() if node != N1 for address in found.addresses} == {
+        (node, ip) for node, ip in others if ip not in wished & held
+    }
+    assert not mine & {ip for node, ip in others if (node, ip) in before and ip not in held}
