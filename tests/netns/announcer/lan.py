@@ -29,6 +29,7 @@ from proxy.announcer.control import Request, ask
 from proxy.announcer.ethernet import parse_mac
 from proxy.announcer.feed_server import Feed
 from proxy.announcer.ndp import ask_ndp
+from proxy.announcer.ownership import Ownership
 from proxy.announcer.packets import PacketSocket
 from proxy.announcer.status import Status, VipStatus
 from proxy.commits import Commit
@@ -61,7 +62,13 @@ class Node:
         self.keys.mkdir(parents=True)
         self.write_key(1, KEY)
         self.feed_path = folder / "feed.sock"
-        self.feed = Feed(self.feed_path, NodeName(host.name), lambda: {SourceKind.SERVICE: KindStatus(connected=True)})
+        self.heard: list[Ownership] = []  # what its announcer told
+        self.feed = Feed(
+            self.feed_path,
+            NodeName(host.name),
+            lambda: {SourceKind.SERVICE: KindStatus(connected=True)},
+            self.heard.append,
+        )
         self.feed.start()
 
     @property

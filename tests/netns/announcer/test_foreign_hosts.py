@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from e2e.world.netns import run_ip
-from endpointslice.types import IP
+from endpointslice.types import IP, NodeName
 from proxy.announcer.arp import announce_arp
 from proxy.announcer.ethernet import parse_mac
+from proxy.announcer.ownership import Conflict, Holding, Origin
 from proxy.announcer.status import VipStatus
 from tests.netns.announcer.lan import V4, V6, Lan, open_lan, read_mac, wait_for
 
@@ -57,9 +58,13 @@ def test_an_address_in_use_is_told_and_taken_when_the_other_host_leaves(lan: Lan
     assert any("address_conflict" in node.log and mac in node.log for node in lan.nodes)
     assert "address-in-use" in {why for node in lan.nodes for why in whys(node.name, node.vip(vip))}
 
+    told = wait_for(lambda: [one for node in lan.nodes if node.heard for one in node.heard[-1].conflicts])
+    assert told == [Conflict(vip, "eth0", mac, held=False)], "one node tells its proxy"
+
     take_back(lan, vip)
 
-    lan.owner(vip)
+    owner = lan.owner(vip)
+    assert wait_for(lambda: vip in {one.vip for one in owner.heard[-1].holdings})
 
 
 def test_a_host_that_takes_an_address_later_is_told_and_the_owner_stays(lan: Lan) -> None:
@@ -76,3 +81,17 @@ def test_a_host_that_takes_an_address_later_is_told_and_the_owner_stays(lan: Lan
     heard = [one.mac for one in lan.listen(3.0) if one.vip == V4[0] and one.kind == "gratuitous"]
     assert owner.mac in heard, "it defends the address"
     assert lan.ask(V4[0]) == [owner.mac]
+
+
+def test_the_owner_tells_its_proxy_and_whose_the_address_was_before(lan: Lan) -> None:
+    lan.start(V4[0])
+    owner = lan.owner(V4[0])
+    wait_for(lambda: all(found is not None and found.owner for found in (node.vip(V4[0]) for node in lan.nodes)))
+    assert wait_for(lambda: owner.heard[-1].holdings) == (Holding(V4[0], "eth0", Origin("taken")),)
+    assert all(not node.heard[-1].holdings for node in lan.nodes if node is not owner)
+
+    owner.kill()
+    heir = lan.owner(V4[0])
+
+    before = Origin("taken", NodeName(owner.name))
+    assert wait_for(lambda: heir.heard[-1].holdings) == (Holding(V4[0], "eth0", before),)
