@@ -16,6 +16,7 @@ from e2e.controlplane.api import ApiError, Object
 from e2e.controlplane.objects import add_namespace
 from e2e.controlplane.waiting import wait_for
 from e2e.world.netns import run_ip
+from proxy.l2status.book import LOOK_AGAIN_S
 
 pytestmark = pytest.mark.e2e
 
@@ -114,7 +115,7 @@ class Story:
     def events(self, name: str, reason: str) -> list[str]:
         """The notes of the Service's Events."""
         found = self.cluster.api.items("Event", self.space.name)
-        about = (one for one in found if (one.get("regarding") or one.get("involvedObject"))["name"] == name)
+        about = (one for one in found if (one.get("regarding") or one.get("involvedObject") or {}).get("name") == name)
         return [one.get("note") or one.get("message", "") for one in about if one["reason"] == reason]
 
     def requests(self) -> float:
@@ -202,7 +203,7 @@ def test_while_nothing_changes_nothing_is_asked_or_written(story: Story) -> None
     story.serve("web", V4, V6)
     wait_for(lambda: story.told() == [V4, V6], "both are told", timeout_s=PATIENCE_S)
     wait_for(lambda: story.nodes(TWIN).keys() == story.nodes().keys(), "in both kinds", timeout_s=PATIENCE_S)
-    time.sleep(IDLE_S)  # until what the announcers' start made has settled
+    time.sleep(LOOK_AGAIN_S + IDLE_S)  # until what the announcers' start made has settled
     before, versions = story.requests(), _versions(story)
 
     time.sleep(IDLE_S)

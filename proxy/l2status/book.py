@@ -48,7 +48,10 @@ Uids = Callable[[ServiceName], str]
 class Book:
     """What is to be looked at, and when."""
 
-    def __init__(self, api: ApiServer, dialect: Dialect, node: NodeName, uid_of: Uids) -> None:
+    def __init__(
+        self, api: ApiServer, dialect: Dialect, node: NodeName, uid_of: Uids, look_again_s: float = LOOK_AGAIN_S
+    ) -> None:
+        self._look_again_s = look_again_s
         self._api = api
         self._dialect = dialect
         self._node = node
@@ -125,7 +128,7 @@ class Book:
             writes = plan_writes(entry, wish.held, self._node, stored.get(name, ()))
             if writes:
                 self._again_s.pop(name, None)
-                self._again_s[name] = time.monotonic() + LOOK_AGAIN_S
+                self._again_s[name] = time.monotonic() + self._look_again_s
             for write in writes:
                 self._spend()
                 try:
