@@ -3,16 +3,18 @@
 What the API has reaches an announcer by way of its node's proxy, which has the rights of deploy/components/announcer.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
 from e2e.addresses import NAMESPACE, ROOT, install
 from e2e.announcers import FEED, AnnouncerProcess
-from e2e.cluster.cluster import Cluster
+from e2e.cluster.cluster import NAMES, Cluster
 from e2e.cluster.space import Space
 from e2e.controlplane.waiting import wait_for
+from proxy.announcer.readiness import NOT_READY_S
 from proxy.announcer.status import Status, VipStatus
 
 pytestmark = pytest.mark.e2e
@@ -32,7 +34,8 @@ class Site:
         self.api = cluster.api
         self.announcers: dict[str, AnnouncerProcess] = {}
         self._made: list[tuple[str, str]] = []
-        space.add_pods("web", ["south-1"])
+        self._space = space
+        self._pods = space.add_pods("web", ["south-1"])
         space.add_service("web", type="LoadBalancer", ipFamilyPolicy="SingleStack")
         ingress = {"loadBalancer": {"ingress": [{"ip": VIP}]}}
         self.api.patch_status("Service", f"{space.name}/web", ingress)
@@ -68,6 +71,23 @@ class Site:
         vips = [vip for each in NODES if (vip := self.vip(each)) is not None]
         return {one.why for vip in vips for one in vip.candidates if one.node == name}
 
+    def age_s(self, name: str) -> float:
+        """Of what the node's announcer knows of the API."""
+        status = self.status(name)
+        return (status.table_age_s or 0.0) if status is not None else 0.0
+
+    def claims(self) -> set[tuple[str, int]]:
+        """Owner and epoch, as both name them."""
+        return {(vip.owner, vip.epoch) for name in NODES if (vip := self.vip(name)) is not None}
+
+    def ready(self, names: Iterable[str], *, ready: bool) -> None:
+        """What kubelets say, or the controller that hears none."""
+        status = "True" if ready else "Unknown"
+        for name in names:
+            self.api.patch_status("Node", name, {"conditions": [{"type": "Ready", "status": status}]})
+        for pod in self._pods if ready else ():  # those of a node that isn't Ready are made unready
+            self._space.set_ready(pod, ready=True)
+
     def owner(self) -> str:
         """Once both name the same."""
 
@@ -91,6 +111,7 @@ class Site:
             announcer.kill()
         for kind, name in dict.fromkeys(self._made):
             self.api.delete(kind, name)
+        self.ready(NAMES, ready=True)
         for name in NODES:
             self.api.patch("Node", name, {"metadata": {"labels": {EXCLUDE: None, "story": None}}})
             self.api.patch("Node", name, {"metadata": {"annotations": {"closeby.dev/drain": None}}})
@@ -154,6 +175,30 @@ def test_advertisements_decide_which_node_announces_and_on_which_interface(site:
     preferred = {"weight": 40, "preference": {"matchLabels": {"story": "told"}}}
     site.apply("L2Advertisement", {"preferredNodeSelectors": [preferred]})
     wait_for(lambda: 40 in _preferences(site, second), "the label's weight is known")
+
+
+def test_an_outage_and_kubelets_that_come_back_one_by_one_move_nothing_and_one_lost_kubelet_does(site: Site) -> None:
+    owner = site.owner()
+    (other,) = set(NODES) - {owner}
+    site.await_why(owner, "eligible")
+    claims = site.claims()
+
+    site.cluster.plane.stop_apiserver()
+    wait_for(lambda: all(site.age_s(name) > 2 for name in NODES), "both know that it is away")
+    site.cluster.end_outage()
+    site.ready(NAMES, ready=False)
+    until_s = time.monotonic() + NOT_READY_S + 5
+    while time.monotonic() < until_s:
+        assert site.claims() == claims
+        time.sleep(1)
+    for name in (other, *(name for name in NAMES if name not in NODES), owner):
+        site.ready([name], ready=True)
+        time.sleep(2)
+    assert site.claims() == claims
+
+    site.ready([owner], ready=False)
+    wait_for(lambda: site.owner() == other, "its address goes to the other", timeout_s=3 * NOT_READY_S)
+    site.await_why(owner, "node-not-ready")
 
 
 def _preferences(site: Site, name: str) -> set[int]:

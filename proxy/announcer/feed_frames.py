@@ -13,7 +13,7 @@ from proxy.announcer.around import Around
 from proxy.announcer.served import Said, Served
 
 LENGTH_BYTES = 4
-LARGEST_BYTES = 1 << 22
+LARGEST_BYTES = 1 << 26  # thousands of Nodes, and what dozens of advertisements say of them
 PART = 100  # addresses a frame
 ALIVE_S = 1.0
 SILENT_S = 5.0  # without a frame the proxy counts as gone

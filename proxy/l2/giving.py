@@ -147,7 +147,8 @@ def offer_next(draft: Draft, hold: Hold, members: Iterable[MemberId], *, quiet: 
             draft.put_hold(replace(hold, offered=None))
             _look_next(draft, hold.key, draft.now + draft.timing.look_s)
             return
-        draft.report(Note.NOBODY_TAKES, hold.key)
+        if hold.better_s == LATER or draft.now - hold.better_s < RETRY_S:  # once for each cause, however long it lasts
+            draft.report(Note.NOBODY_TAKES, hold.key)
         draft.put_hold(replace(hold, offered=Offered(NOBODY, draft.now, tried, quiet)))
         _look_next(draft, hold.key, draft.now + RETRY_S)
     elif draft.now - offered.at_s >= RETRY_S:

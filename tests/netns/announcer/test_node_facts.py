@@ -94,6 +94,9 @@ def test_an_annotation_drains_a_node_until_it_is_taken_away(lan: Lan) -> None:
     heir = follow(lan, owner)
 
     wait_for(lambda: (found := owner.status()) and found.drained and found.drains == ("annotation",))
+    owner.command("undrain")
+    assert (found := owner.status())
+    assert found.draining, "who takes part again by command is still drained by its Node"
     lan.tell()
 
     wait_for(lambda: (found := owner.status()) and not found.draining)

@@ -12,6 +12,11 @@ from msgspec.structs import replace
 
 from endpointslice.snapshot import EMPTY, Snapshot
 from endpointslice.types import IP, Kind, NodeName, Service, ServiceName
+from proxy.addresses.decode import Change
+from proxy.addresses.state import State
+from proxy.addresses.types import Kind as NodeKind
+from proxy.addresses.types import NodeState
+from proxy.announcer.around import Surveyed
 from proxy.announcer.feed_client import FeedClient, Gone, News
 from proxy.announcer.feed_frames import PART, Part, pack_frame
 from proxy.announcer.feed_server import Feed
@@ -188,3 +193,21 @@ def _say(server: socket.socket, said: bytes) -> None:
     peer, _address = server.accept()
     with peer:
         peer.sendall(said)
+
+
+def test_with_surroundings_nothing_is_told_before_they_are_known(world: World) -> None:
+    feed = Feed(world.path, NODE, dict, surveys=True)
+    feed.start()
+    feed.committed(serving("192.0.2.1"))
+    world.listen()
+    with pytest.raises(queue.Empty):
+        world.heard.get(timeout=1.5)
+
+    cordoned = Change(NodeKind.NODE, NODE, NodeState(NODE, cordoned=True))
+    feed.look_around(Surveyed(State(objects={NodeKind.NODE: {NODE: cordoned}})))
+
+    news = world.heard.get(timeout=PATIENCE_S)
+    assert isinstance(news, News)
+    assert news.said is not None
+    assert news.said.around.nodes[NODE].cordoned
+    feed.close()
