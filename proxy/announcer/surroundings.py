@@ -36,11 +36,13 @@ def list_surroundings(namespace: str) -> tuple[Resource, ...]:
             Kind.POOL,
             f"{GROUP}/namespaces/{namespace}/ipaddresspools",
             permission="list and watch on ipaddresspools in metallb.io",
+            is_custom=True,
         ),
         Resource(
             Kind.ADVERTISEMENT,
             f"{GROUP}/namespaces/{namespace}/l2advertisements",
             permission="list and watch on l2advertisements in metallb.io",
+            is_custom=True,
         ),
     )
 

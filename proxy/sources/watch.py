@@ -48,6 +48,7 @@ class Resource(NamedTuple):
     field_selector: str = ""
     page_limit: int = 500  # client-go's
     permission: str = ""  # what RBAC must allow, where we can do without; "": we can't
+    is_custom: bool = False  # of a definition: a server that starts says 404 until it has read it
     before: Before | None = None  # None: `label_selector` for every server
 
 
@@ -280,8 +281,11 @@ class KindWatch:
         if not self.status.complete:  # a kind that was readable once keeps its last state
             now_s = time.monotonic()
             self._refused_s = now_s if self._refused_s is None else self._refused_s
-            if error.status == _FORBIDDEN and now_s - self._refused_s < self._patience.refusal_s:
-                return False
+            if now_s - self._refused_s < self._patience.refusal_s:
+                if error.status == _FORBIDDEN:
+                    return False
+                if resource.is_custom:
+                    return True
             self._sink.take_nothing()
             self._note_complete()
         if self._told != f"refused {error.status}":

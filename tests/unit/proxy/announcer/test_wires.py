@@ -32,6 +32,15 @@ def test_of_two_interfaces_in_a_subnet_the_one_with_carrier_counts() -> None:
     assert find_wires([down, up], [])[LAN].interface == "eth1"
 
 
+def test_of_two_that_have_carrier_the_one_that_advertisements_name_comes_first() -> None:
+    one = interface("eth0", ("192.0.2.11", 24))
+    other = interface("eth1", ("192.0.2.12", 24), number=3)
+
+    assert find_wires([one, other], [])[LAN].interface == "eth0"
+    assert find_wires([one, other], [], preferred=["eth1"])[LAN].interface == "eth1"
+    assert find_wires([one, other._replace(carrier=False)], [], preferred=["eth1"])[LAN].interface == "eth0"
+
+
 def test_an_address_of_its_own_and_a_link_local_one_are_no_wire() -> None:
     assert not find_wires([interface("lo0", ("192.0.2.11", 32), ("fe80::1", 64), ("2001:db8::1", 128))], [])
 

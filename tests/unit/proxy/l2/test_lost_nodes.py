@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from endpointslice.types import NodeName
 from proxy.l2.actions import Note
-from proxy.l2.events import LinkChanged
+from proxy.l2.events import LinkChanged, TableChanged
 from proxy.l2.types import DEFAULT, FAST, Settings, Timing, WithoutMajority
 from tests.l2.lan import GATEWAY, WIRE
 from tests.l2.node import Noted
@@ -165,6 +165,21 @@ def test_the_last_of_three_serves_after_the_last_resort(seed: int) -> None:
     assert {simulation.owner_of(key) for key in simulation.keys} == {rest[1]}
     assert 9.5 <= simulation.longest_s(0, since_s) <= 11.5
     assert simulation.noted(Note.LAST_RESORT)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_last_of_three_waits_longer_while_the_api_says_that_the_others_are_ready(seed: int) -> None:
+    simulation = started(seed)
+    owner, rest = owner_and_rest(simulation)
+    since_s = simulation.now
+    for name, node in simulation.nodes.items():
+        simulation.tell(name, TableChanged(replace(node.table, peers_ready=True)))
+    simulation.kill(owner)
+    simulation.kill(rest[0])
+    simulation.run(60)
+
+    assert {simulation.owner_of(key) for key in simulation.keys} == {rest[1]}
+    assert 44.0 <= simulation.longest_s(0, since_s) <= 47.0
 
 
 def test_who_prefers_dark_to_two_answers_has_no_last_resort() -> None:

@@ -39,11 +39,18 @@ def test_an_optional_kind_that_is_refused_counts_as_empty(
     assert [log["needs"] for log in refused] == ["list and watch"]
 
 
-def test_a_server_that_refuses_everybody_while_it_starts_has_no_empty_list(
-    double: ApiDouble, posted: Posted, start_watch: StartWatch
+@pytest.mark.parametrize(
+    ("code", "resource"),
+    [
+        pytest.param(403, OPTIONAL, id="it has read no roles yet"),
+        pytest.param(404, OPTIONAL._replace(is_custom=True), id="it has read no definitions yet"),
+    ],
+)
+def test_a_server_that_refuses_while_it_starts_has_no_empty_list(
+    code: int, resource: Resource, double: ApiDouble, posted: Posted, start_watch: StartWatch
 ) -> None:
-    double.answer = lambda _: answer_status(403, "no roles yet")
-    start_watch(OPTIONAL)
+    double.answer = lambda _: answer_status(code, "not yet")
+    start_watch(resource)
     wait_until(lambda: bool(double.requests))
 
     double.answer = serve([answer_list("ServiceCIDR", [{"metadata": {"name": "a"}}])], [double.feed()])
