@@ -63,11 +63,13 @@ def ask_server(host: Host, vip: IP) -> Answer | None:
 
 
 @contextmanager
-def serve(lan: Lan, folder: Path, vips: Sequence[IP], hosting: Sequence[Node]) -> Iterator[None]:
-    """A Service of policy Local whose pods are servers of these nodes; every node has a proxy and an announcer."""
+def serve(
+    lan: Lan, folder: Path, vips: Sequence[IP], hosting: Sequence[Node], policy: str = "Local"
+) -> Iterator[None]:
+    """A Service of the policy whose pods are servers of these nodes; every node has a proxy and an announcer."""
     manifests = folder / "manifests"
     manifests.mkdir()
-    (manifests / "service.yaml").write_text(yaml.safe_dump_all([_service(vips), *_slices(hosting)]))
+    (manifests / "service.yaml").write_text(yaml.safe_dump_all([_service(vips, policy), *_slices(hosting)]))
     servers = [start_program(node.host.netns, "server", [node.name, f"tcp:{PORT}"]) for node in hosting]
     proxies: list[subprocess.Popen[bytes]] = []
     try:
@@ -75,6 +77,7 @@ def serve(lan: Lan, folder: Path, vips: Sequence[IP], hosting: Sequence[Node]) -
             wait_ready(server, "a node's server")
         for node in lan.nodes:
             node.close_feed()
+            write_sysctls(node.host.netns, _FORWARDING)
             proxies.append(_start_proxy(node, manifests))
             node.start()
         yield
@@ -96,7 +99,7 @@ def _start_proxy(node: Node, manifests: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def _service(vips: Sequence[IP]) -> dict[str, Any]:
+def _service(vips: Sequence[IP], policy: str) -> dict[str, Any]:
     cluster_ips = ["10.96.0.10", "fd00:10:96::a"]
     return {
         "apiVersion": "v1",
@@ -107,7 +110,7 @@ def _service(vips: Sequence[IP]) -> dict[str, Any]:
             "clusterIP": cluster_ips[0],
             "clusterIPs": cluster_ips,
             "ipFamilies": ["IPv4", "IPv6"],
-            "externalTrafficPolicy": "Local",
+            "externalTrafficPolicy": policy,
             "ports": [{"name": "http", "protocol": "TCP", "port": PORT}],
         },
         "status": {"loadBalancer": {"ingress": [{"ip": vip, "ipMode": "VIP"} for vip in vips]}},

@@ -37,6 +37,16 @@ def test_under_policy_local_the_owner_has_the_pod_and_the_pod_sees_the_clients_a
                 assert wait_for(lambda: ask_server(client, vip)) == Answer(host.name, source)  # noqa: B023
 
 
+def test_under_policy_cluster_the_owner_leads_to_a_pod_of_another_node(lan: Lan, tmp_path: Path) -> None:
+    host = lan.nodes[1]
+    with serve(lan, tmp_path, (V4[0],), [host], "Cluster"):
+        if lan.owner(V4[0]) is host:
+            host.command("drain")
+        owner = wait_for(lambda: None if (found := lan.owner(V4[0])) is host else found)
+
+        assert wait_for(lambda: ask_server(lan.client, V4[0])) == Answer(host.name, owner.host.ipv4)
+
+
 @BOTH
 def test_a_router_on_the_way_learns_of_a_move(lan: Lan, tmp_path: Path, vip: IP) -> None:
     with open_beyond(lan) as beyond, serve(lan, tmp_path, (vip,), lan.nodes):
