@@ -8,7 +8,7 @@ from proxy.l2.actions import Note
 from proxy.l2.draft import Draft
 from proxy.l2.events import Received
 from proxy.l2.guard import shorten_listening
-from proxy.l2.hearing import has_majority, is_heard, two_way
+from proxy.l2.hearing import channel_of, has_majority, is_heard, two_way
 from proxy.l2.messages import Beat, Want
 from proxy.l2.state import NOTHING, Member, Path, Wire
 from proxy.l2.types import LATER, NEVER, NOBODY, NODE_NETWORK, Channel, MemberId
@@ -142,13 +142,10 @@ def watch_members(draft: Draft) -> None:
 
 def _fell_silent(draft: Draft, member: Member, channel: Channel, path: Path) -> None:
     draft.put_path(member, channel, replace(path, silent=True))
-    wire = draft.wires.get(channel)
-    if wire is None:
-        affected = [each.name for each in draft.wires.values() if each.blind]
-    else:
-        affected = [channel]
-        draft.put_wire(replace(wire, loss_s=draft.now))
-        draft.report(Note.MEMBER_SILENT, member=member.id, detail=channel)
+    affected = [wire.name for wire in draft.wires.values() if channel_of(wire) == channel]
+    for name in affected:
+        draft.put_wire(replace(draft.wires[name], loss_s=draft.now))
+        draft.report(Note.MEMBER_SILENT, member=member.id, detail=name)
     for key in tuple(draft.owned.get(member.id, ())):
         if key.wire in affected:
             draft.note_busy(draft.holds[key])

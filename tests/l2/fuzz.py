@@ -8,17 +8,27 @@ import argparse
 import random
 import sys
 from collections.abc import Callable
+from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
 from proxy.l2.events import Event, LinkChanged
 from proxy.l2.types import DEFAULT, NODE_NETWORK, PROFILES, Channel, Timing
 from tests.l2.checks import BrokenError
-from tests.l2.lan import GATEWAY, WIRE
+from tests.l2.lan import GATEWAY, WIRE, WIRES
 from tests.l2.simulation import Simulation, World
 from tests.l2.watch import Stretch
 
 BOOT_S = 6.0
+
+
+class Variant(StrEnum):
+    """What else is played with."""
+
+    PLAIN = "plain"
+    KEYS = "keys"  # the Secret's key is changed, again and again
+    ISOLATED = "isolated"  # no member hears another on the wire: the node network judges
+    WIRES = "wires"  # two, and the node network
 
 
 class Outcome(NamedTuple):
@@ -35,7 +45,10 @@ class Outcome(NamedTuple):
 class Mischief:
     """Failures of all kinds, each of which ends by itself."""
 
-    def __init__(self, simulation: Simulation, chance: random.Random) -> None:
+    def __init__(self, simulation: Simulation, chance: random.Random, variant: Variant) -> None:
+        self.variant = variant
+        self.key = 1
+        self.changing = False
         self.simulation = simulation
         self.chance = chance
         self.names = list(simulation.nodes)
@@ -57,6 +70,8 @@ class Mischief:
             self._drop_carrier,
             self._surge,
         ]
+        if self.variant is Variant.KEYS:
+            kinds += [self._change_key] * 4
         self.failures += 1
         self.chance.choice(kinds)(self.chance.choice((0.3, 0.8, 1.5, 3.0, 6.0)) * (0.5 + self.chance.random()))
 
@@ -76,7 +91,7 @@ class Mischief:
             way
             for one in some
             for other in rest
-            for channel in (WIRE, NODE_NETWORK)
+            for channel in (*WIRES, NODE_NETWORK)
             for way in ((one, other, channel), (other, one, channel))
         }
         ways |= mine
@@ -84,7 +99,7 @@ class Mischief:
 
     def _cut_one_way(self, for_s: float) -> None:
         one, other = self.chance.sample(self.names, 2)
-        mine = {(one, other, channel) for channel in (WIRE, NODE_NETWORK)}
+        mine = {(one, other, channel) for channel in (*WIRES, NODE_NETWORK)}
         self.simulation.lan.cut |= mine
         self.simulation.after(for_s, partial(self.simulation.lan.cut.difference_update, mine))
 
@@ -133,11 +148,26 @@ class Mischief:
         if state is not None and not state.wires[WIRE].carrier:
             self._carrier(name, up=True)
 
+    def _change_key(self, for_s: float) -> None:
+        """The new one reaches the nodes one after another, and then the old one leaves them the same way."""
+        if self.changing:
+            return
+        self.changing, old = True, self.key
+        self.key += 1
+        for name in self.names:
+            come_s, go_s = self.chance.random() * for_s, (1 + self.chance.random()) * for_s + 1
+            self.simulation.after(come_s, partial(self.simulation.change_keys, name, (old, self.key)))
+            self.simulation.after(go_s, partial(self.simulation.change_keys, name, (self.key,)))
+        self.simulation.after(2 * for_s + 1, self._changed)
+
+    def _changed(self) -> None:
+        self.changing = False
+
     def _surge(self, _for_s: float) -> None:
         self.simulation.surge(self.chance.choice(self.names))
 
 
-def play(world: World, *, for_s: float = 10.0, wait_s: float = 5.0) -> Outcome:
+def play(world: World, variant: Variant = Variant.PLAIN, *, for_s: float = 10.0, wait_s: float = 5.0) -> Outcome:
     """Failures for a while, then heal, then a wait."""
     simulation = Simulation(world)
     chance = random.Random(world.seed * 7919 + world.nodes)
@@ -145,7 +175,7 @@ def play(world: World, *, for_s: float = 10.0, wait_s: float = 5.0) -> Outcome:
     if any(len(names) != 1 for names in simulation.answering.values()):
         raise BrokenError(f"7: after the start {simulation.answering}")
     simulation.stretches.clear()
-    mischief = Mischief(simulation, chance)
+    mischief = Mischief(simulation, chance, variant)
     end = simulation.now + for_s
     while simulation.now < end:
         mischief.one()
@@ -153,6 +183,7 @@ def play(world: World, *, for_s: float = 10.0, wait_s: float = 5.0) -> Outcome:
     # What a failure left: all that still lasts ends now.
     simulation.lan.heal()
     for name, node in simulation.nodes.items():
+        simulation.change_keys(name, (mischief.key,))
         if node.state is None:
             simulation.boot(name)
         elif node.paused:
@@ -182,9 +213,11 @@ def _length(stretch: Stretch) -> float:
     return stretch.to_s - stretch.from_s
 
 
-def world_of(seed: int, nodes: int, timing: Timing = DEFAULT) -> World:
+def world_of(seed: int, nodes: int, timing: Timing = DEFAULT, variant: Variant = Variant.PLAIN) -> World:
     """Every second seed has a node network of its own, every fourth no gateway."""
-    return World(seed=seed, nodes=nodes, timing=timing, separate=seed % 2 == 1, gateway=seed % 4 != 0)
+    isolated, wires = variant is Variant.ISOLATED, 2 if variant is Variant.WIRES else 1
+    separate = isolated or seed % 2 == 1
+    return World(seed, nodes, timing=timing, separate=separate, gateway=seed % 4 != 0, isolated=isolated, wires=wires)
 
 
 def main() -> int:
@@ -196,17 +229,17 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=3, help="3, 5 or 9 (3)")
     parser.add_argument("--for", dest="for_s", type=float, default=10.0, help="seconds of failures (10)")
     parser.add_argument("--profile", choices=PROFILES, default="default", help="how fast the dead are found (default)")
+    parser.add_argument("--variant", type=Variant, choices=list(Variant), default=Variant.PLAIN, help="of the failures")
     asked = parser.parse_args()
-    timing = PROFILES[asked.profile]
+    timing, variant = PROFILES[asked.profile], asked.variant
     if asked.seed is not None:
-        outcome = play(world_of(asked.seed, asked.nodes, timing), for_s=asked.for_s)
+        outcome = play(world_of(asked.seed, asked.nodes, timing, variant), variant, for_s=asked.for_s)
         print(*outcome.simulation.notes, sep="\n")  # noqa: T201  # a command's output
         print(*outcome.simulation.open_stretches(), sep="\n")  # noqa: T201  # a command's output
         print(f"healed at {outcome.healed_s:.3f}", outcome[2:])  # noqa: T201  # a command's output
         return 0
-    outcomes = {
-        seed: play(world_of(seed, asked.nodes, timing)) for seed in range(asked.first, asked.first + asked.seeds)
-    }
+    seeds = range(asked.first, asked.first + asked.seeds)
+    outcomes = {seed: play(world_of(seed, asked.nodes, timing, variant), variant) for seed in seeds}
     for gateway in (True, False):
         chosen = {seed: each for seed, each in outcomes.items() if each.simulation.world.gateway is gateway}
         print("with a gateway" if gateway else "without", len(chosen))  # noqa: T201  # a command's output

@@ -7,6 +7,7 @@ from enum import StrEnum
 from proxy.l2.types import NODE_NETWORK, Channel
 
 WIRE = Channel("192.0.2.0/24")
+WIRES = (WIRE, Channel("198.51.100.0/24"), Channel("203.0.113.0/24"))
 GATEWAY = "gateway"
 
 
@@ -18,27 +19,33 @@ class Frames(StrEnum):
 
 
 class Lan:
-    """One wire and the node network, which is the same wire unless `separate`."""
+    """Wires and the node network, which is the first of them unless `separate`."""
 
-    def __init__(self, chance: random.Random, *, separate: bool) -> None:
+    def __init__(self, chance: random.Random, *, separate: bool, isolated: bool = False) -> None:
         self.chance = chance
         self.separate = separate
+        self.isolated = isolated  # members from each other, on wires
         self.loss = 0.0
         self.deaf: set[tuple[str, str, Channel]] = set()  # (from, to, channel): no message passes
         self.cut: set[tuple[str, str, Channel]] = set()  # no frame passes
-        self.unplugged: set[str] = set()  # from the wire: neither peers nor clients hear it
+        self.unplugged: set[str] = set()  # from the first wire: neither peers nor clients hear it
         self.off_network: set[str] = set()  # from a separate node network
 
     def passes(self, sender: str, receiver: str, channel: Channel, frames: Frames) -> bool:
         """Whether one frame gets through now."""
-        place = WIRE if not self.separate else channel
+        place = WIRE if channel == NODE_NETWORK and not self.separate else channel
         way = (sender, receiver, place)
         if way in self.cut or (frames is Frames.MESSAGE and way in self.deaf):
             return False
-        out = self.off_network if place == NODE_NETWORK else self.unplugged
-        if sender in out or receiver in out:
+        if self.isolated and place != NODE_NETWORK and not {sender, receiver} & {"client", GATEWAY}:
+            return False
+        if self.is_out(sender, place) or self.is_out(receiver, place):
             return False
         return not (self.loss and self.chance.random() < self.loss)
+
+    def is_out(self, name: str, place: Channel) -> bool:
+        """Whether its cable there is out."""
+        return name in self.off_network if place == NODE_NETWORK else place == WIRE and name in self.unplugged
 
     def delay_s(self) -> float:
         """From 0.2 to 1.5 ms."""
@@ -50,7 +57,7 @@ class Lan:
         others = list(those)
         for one in these:
             for other in others:
-                for channel in (WIRE, NODE_NETWORK):
+                for channel in (*WIRES, NODE_NETWORK):
                     ways |= {(one, other, channel), (other, one, channel)}
 
     def heal(self) -> None:

@@ -1,6 +1,7 @@
 """A simulated process: it steps the machine and remembers what it was told to do."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from endpointslice.types import NodeName
 from proxy.l2.actions import Action, Note, Report
@@ -8,8 +9,8 @@ from proxy.l2.candidates import Table
 from proxy.l2.events import Event, LinkChanged, TableChanged
 from proxy.l2.machine import step
 from proxy.l2.state import Memory, Start, State, start
-from proxy.l2.types import Channel, Key, MemberId, Settings, member_id
-from tests.l2.checks import check_step
+from proxy.l2.types import Channel, Key, MemberId, Settings, Version, member_id
+from tests.l2.checks import BrokenError, check_step
 
 
 class Noted:
@@ -42,10 +43,12 @@ class Node:
         self.trace: list[tuple[float, Event, tuple[Action, ...]]] | None = None
         self.origin: State | None = None
         self.sent: Counter[str] = Counter()
+        self.claims: dict[tuple[Key, Version], int] = {}  # with the session that made it
 
     def boot(self, now: float, seed: int, links: tuple[LinkChanged, ...]) -> list[Action]:
         """Start a process."""
         self.starts += 1
+        self.claims = {made: session for made, session in self.claims.items() if made[0] in self.memory.held}
         drawn = Start(hash((seed, self.id, self.starts)) & 0xFFFFFFFF, f"{seed} {self.name}".encode(), self.memory)
         self.state = self.origin = start(self.settings, drawn, now - self.lag_s)
         self.paused = False
@@ -64,10 +67,23 @@ class Node:
         before = self.state
         self.state, actions = step(before, now - self.lag_s, event, more=more)
         check_step(self.name, before, event, self.state, actions)
+        self._check_claims(before, self.state)
         if self.trace is not None:
             self.trace.append((now - self.lag_s, event, actions))
         self.timer_s = self.state.wake_s + self.lag_s
         return actions
+
+    def _check_claims(self, before: State, after: State) -> None:
+        """Invariant 3: no two starts of a node make the same claim of a key that it remembers.
+
+        One that knows nothing goes beyond what it hears, and may hear nobody: a lost epoch is no second owner (F9).
+        """
+        for key in after.mine:
+            hold = after.holds[key]
+            if hold.owner == self.id and before.holds.get(key) is not hold:
+                session = self.claims.setdefault((key, hold.known), after.session)
+                if session != after.session:
+                    raise BrokenError(f"3: {self.name} made the claim {hold.known} of {key} twice")
 
     def owns(self, key: Key) -> bool:
         """Whether it says so."""
@@ -79,6 +95,9 @@ class Node:
         return [(action.note, action) for action in actions if isinstance(action, Report)]
 
 
-def links(wire: Channel, name: str, gateway: str | None) -> tuple[LinkChanged, ...]:
+def links(wires: Iterable[Channel], name: str, gateway: str | None) -> tuple[LinkChanged, ...]:
     """What a node's netlink says at its start."""
-    return (LinkChanged(wire, mac=f"mac-{name}", gateway=gateway),)  # type: ignore[arg-type]  # names do for addresses
+    return tuple(
+        LinkChanged(wire, mac=f"mac-{name}", gateway=gateway)  # type: ignore[arg-type]  # names do for addresses
+        for wire in wires
+    )

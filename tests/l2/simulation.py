@@ -6,15 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+import msgspec
+
 from endpointslice.types import IP, NodeName
 from proxy.l2.actions import Action, Announce, Echo, FlushSockets, Look, Note, Probe, Report, Send, Tell
 from proxy.l2.candidates import Candidate, Table, Vip
-from proxy.l2.events import ArpKind, ArpSeen, EchoReply, Event, Received, TableFresh, Tick
-from proxy.l2.evidence import NoAnswer, choose_answer
+from proxy.l2.events import ArpKind, ArpSeen, Event, Received, TableFresh, Tick
 from proxy.l2.guard import LATE_INTERVALS
 from proxy.l2.state import hand_over, remember
 from proxy.l2.types import DEFAULT, NOBODY, Key, MemberId, Settings, Timing
-from tests.l2.lan import GATEWAY, WIRE, Frames, Lan
+from tests.l2 import packets
+from tests.l2.lan import GATEWAY, WIRES, Frames, Lan
 from tests.l2.node import Node, Noted, links
 from tests.l2.watch import Watch
 
@@ -37,6 +39,8 @@ class World(NamedTuple):
     timing: Timing = DEFAULT
     separate: bool = False  # the node network is not the wire
     gateway: bool = True
+    wires: int = 1  # on which the addresses are, in turn; only the first may be the node network, too
+    isolated: bool = False  # as by a switch with isolated ports: no member hears another on a wire
     settings: Settings = Settings(NodeName(""))
 
 
@@ -47,10 +51,13 @@ class Simulation(Watch):
         super().__init__()
         self.world = world
         self.chance = random.Random(world.seed)
-        self.lan = Lan(self.chance, separate=world.separate)
+        self.wires = WIRES[: world.wires]
+        self.lan = Lan(self.chance, separate=world.separate, isolated=world.isolated)
         self.queue: list[tuple[float, int, Callable[[], None]]] = []
         self.order = 0
-        self.keys = [Key(IP(f"192.0.2.{200 + number}"), WIRE) for number in range(world.vips)]
+        self.keys = [
+            Key(IP(f"192.0.2.{200 + number}"), self.wires[number % world.wires]) for number in range(world.vips)
+        ]
         names = [f"n{number + 1}" for number in range(world.nodes)]
         self.nodes = {name: Node(name, self._settings(name)) for name in names}
         self.by_id = {node.id: node for node in self.nodes.values()}
@@ -107,7 +114,7 @@ class Simulation(Watch):
         """Start a process, which knows what its predecessor wrote down."""
         node = self.nodes[name]
         gateway = GATEWAY if self.world.gateway else None
-        actions = node.boot(self.now, self.world.seed, links(WIRE, name, gateway))
+        actions = node.boot(self.now, self.world.seed, links(self.wires, name, gateway))
         self._act(node, actions)
         self._arm(node)
 
@@ -184,13 +191,13 @@ class Simulation(Watch):
             if kind is Send:
                 self._send(node, action)  # type: ignore[arg-type]  # told by its type
             elif kind is Look:
-                self._look(node, action)  # type: ignore[arg-type]  # told by its type
+                packets.look(self, node, action)  # type: ignore[arg-type]  # told by its type
             elif kind is Probe:
-                self._probe(node, action)  # type: ignore[arg-type]  # told by its type
+                packets.probe(self, node, action)  # type: ignore[arg-type]  # told by its type
             elif kind is Echo:
-                self._echo(node, action)  # type: ignore[arg-type]  # told by its type
+                packets.echo(self, node, action)  # type: ignore[arg-type]  # told by its type
             elif kind is Announce:
-                self._announce(node, action)  # type: ignore[arg-type]  # told by its type
+                packets.announce(self, node, action)  # type: ignore[arg-type]  # told by its type
             elif kind is Tell:
                 self.tell_client(node, action)  # type: ignore[arg-type]  # told by its type
             elif kind is Report:
@@ -203,7 +210,19 @@ class Simulation(Watch):
         receivers = self.nodes.values() if to == NOBODY else [self._member(to)]
         for receiver in receivers:
             if receiver is not None and receiver is not node and self._passes(node, receiver, action):
-                self.after(self.lan.delay_s(), partial(self.deliver, receiver, event))
+                self.after(self.lan.delay_s(), partial(self._hear, receiver, event, action.key_id))
+
+    def _hear(self, receiver: Node, event: Received, key_id: int) -> None:
+        """What is signed by a key that the receiver doesn't have never reaches the machine."""
+        if key_id in receiver.settings.keys:
+            self.deliver(receiver, event)
+
+    def change_keys(self, name: str, keys: tuple[int, ...]) -> None:
+        """A node's Secret is another now; its process reads it while it runs."""
+        node = self.nodes[name]
+        node.settings = msgspec.structs.replace(node.settings, keys=keys)
+        if node.state is not None:
+            node.state = msgspec.structs.replace(node.state, settings=node.settings)
 
     def _member(self, member: MemberId) -> Node | None:
         return self.by_id.get(member)
@@ -213,49 +232,10 @@ class Simulation(Watch):
 
     def answers(self, node: Node, request: ArpSeen) -> bool:
         """Whether the node would answer now."""
-        if node.state is None or node.paused:
-            return False
-        return choose_answer(node.state, self.now - node.lag_s, request) is NoAnswer.ANSWERED
-
-    def _look(self, node: Node, look: Look) -> None:
-        target = self.nodes[look.mac.removeprefix("mac-")]
-        request = ArpSeen(WIRE, ArpKind.REQUEST, look.key.vip, f"mac-{node.name}", broadcast=False)
-        self._question(node, target, request)
-
-    def _probe(self, node: Node, probe: Probe) -> None:
-        request = ArpSeen(WIRE, ArpKind.REQUEST, probe.key.vip, f"mac-{node.name}")
-        for target in self.nodes.values():
-            if target is not node:
-                self._question(node, target, request)
-
-    def _question(self, node: Node, target: Node, request: ArpSeen) -> None:
-        there = self.lan.passes(node.name, target.name, WIRE, Frames.ARP)
-        back = self.lan.passes(target.name, node.name, WIRE, Frames.ARP)
-        if there and back and self.answers(target, request):
-            reply = ArpSeen(WIRE, ArpKind.REPLY, request.vip, f"mac-{target.name}", broadcast=False)
-            self.after(2 * self.lan.delay_s(), partial(self.deliver, node, reply))
+        return packets.answers(node, self.now, request)
 
     def tell_client(self, node: Node, action: Tell) -> None:
         """A client is told; who has clients that keep entries does more."""
-
-    def _announce(self, node: Node, action: Announce) -> None:
-        self.announced.append((self.now, node.name, action.key))
-        if self.lan.passes(node.name, GATEWAY, WIRE, Frames.ARP):
-            self.after(self.lan.delay_s(), partial(self.believed.__setitem__, action.key.vip, node.name))
-        event = ArpSeen(WIRE, ArpKind.GRATUITOUS, action.key.vip, f"mac-{node.name}")
-        for other in self.nodes.values():
-            if other is not node and self.lan.passes(node.name, other.name, WIRE, Frames.ARP):
-                self.after(self.lan.delay_s(), partial(self.deliver, other, event))
-
-    def _echo(self, node: Node, echo: Echo) -> None:
-        if not self.lan.passes(node.name, GATEWAY, WIRE, Frames.ARP):
-            return
-        if echo.vip is not None:
-            self.believed.setdefault(echo.vip, node.name)
-            if self.believed[echo.vip] != node.name:
-                return
-        if self.lan.passes(GATEWAY, node.name, WIRE, Frames.ARP):
-            self.after(2 * self.lan.delay_s(), partial(self.deliver, node, EchoReply(WIRE, echo.vip)))
 
     # What clients see.
 
@@ -263,9 +243,9 @@ class Simulation(Watch):
         """A client asks everybody for one address after the other: the wire is never silent of frames."""
         key = self.keys[self.asked % len(self.keys)]
         self.asked += 1
-        event = ArpSeen(WIRE, ArpKind.REQUEST, key.vip, "mac-client")
+        event = ArpSeen(key.wire, ArpKind.REQUEST, key.vip, "mac-client")
         for node in self.nodes.values():
-            if self.lan.passes("client", node.name, WIRE, Frames.ARP):
+            if self.lan.passes("client", node.name, key.wire, Frames.ARP):
                 self.after(self.lan.delay_s(), partial(self.deliver, node, event))
         self.after(ASK_S, self._ask)
 
@@ -278,9 +258,9 @@ class Simulation(Watch):
 
     def _sample(self) -> None:
         for key in self.keys:
-            request = ArpSeen(WIRE, ArpKind.REQUEST, key.vip, "mac-client")
+            request = ArpSeen(key.wire, ArpKind.REQUEST, key.vip, "mac-client")
             names = [name for name, node in self.nodes.items() if self.answers(node, request)]
-            self.saw(self.now, key, tuple(name for name in names if name not in self.lan.unplugged))
+            self.saw(self.now, key, tuple(name for name in names if not self.lan.is_out(name, key.wire)))
         self.after(SAMPLE_S, self._sample)
 
     def noted(self, note: Note, since_s: float = 0.0) -> list[Noted]:
