@@ -63,9 +63,7 @@ def ask_server(host: Host, vip: IP) -> Answer | None:
 
 
 @contextmanager
-def serve(
-    lan: Lan, folder: Path, vips: Sequence[IP], hosting: Sequence[Node], policy: str = "Local"
-) -> Iterator[None]:
+def serve(lan: Lan, folder: Path, vips: Sequence[IP], hosting: Sequence[Node], policy: str = "Local") -> Iterator[None]:
     """A Service of the policy whose pods are servers of these nodes; every node has a proxy and an announcer."""
     manifests = folder / "manifests"
     manifests.mkdir()
