@@ -146,7 +146,8 @@ def is_served(cluster: Cluster, path: str) -> bool:
 @pytest.fixture
 def story(cluster: Cluster, space: Space, tmp_path: Path) -> Iterator[Story]:
     add_namespace(cluster.api, NAMESPACE)
-    for part in ("crds/closeby/servicel2statuses", "components/announcer/status-rbac"):
+    rights = (f"components/announcer/{part}-rbac" for part in ("pools", "status"))
+    for part in ("crds/closeby/servicel2statuses", *rights):
         cluster.plane.kubectl("apply", "--validate=strict", "-f", str(ROOT / "deploy" / f"{part}.yaml"))
     cluster.plane.kubectl("apply", "-f", "-", text=yaml.safe_dump(metallbs_definition()))
     for group in ("closeby.dev", "metallb.io"):

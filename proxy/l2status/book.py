@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -36,6 +37,7 @@ log = structlog.get_logger()
 PACE = Limit(burst=100, refill_s=0.05)  # a node that takes over thousands must not load the API server
 BATCH = 32  # Services that are looked at together
 LOOK_AGAIN_S = 20.0  # after a write: longer than anybody goes by what was so before (GONE_S)
+REFUSALS, PATIENCE_S = 5, 2.0  # in a row, before a refusal is believed; between the first two, and then twice as long
 AGAIN_S = 1.0  # after somebody else's write came between
 _PAGE = "500"
 _APPLY = "application/apply-patch+yaml"  # JSON is YAML
@@ -45,13 +47,21 @@ _REFUSED, _FORBIDDEN, _GONE, _CHANGED, _INVALID = 400, 403, 404, 409, 422
 Uids = Callable[[ServiceName], str]
 
 
+class Waits(NamedTuple):
+    """How long to wait for what."""
+
+    look_again_s: float = LOOK_AGAIN_S
+    patience_s: float = PATIENCE_S
+
+
+USUAL = Waits()
+
+
 class Book:
     """What is to be looked at, and when."""
 
-    def __init__(
-        self, api: ApiServer, dialect: Dialect, node: NodeName, uid_of: Uids, look_again_s: float = LOOK_AGAIN_S
-    ) -> None:
-        self._look_again_s = look_again_s
+    def __init__(self, api: ApiServer, dialect: Dialect, node: NodeName, uid_of: Uids, waits: Waits = USUAL) -> None:
+        self._look_again_s, self._patience_s = waits
         self._api = api
         self._dialect = dialect
         self._node = node
@@ -184,19 +194,28 @@ class Book:
         self._api.send(path, Body("DELETE", msgspec.json.encode(options)))
 
     def _wait_after(self, error: ApiError) -> None:
-        """What is left is written later; where the kind or a right is missing, when something changes next."""
+        """What is left is written later."""
+        now = time.monotonic()
         if error.status == _CHANGED:
-            self._next_s = time.monotonic() + AGAIN_S
-            return
-        kind = f"{PLURAL}.{self._dialect.group}"
-        if error.status in {_GONE, _FORBIDDEN}:
-            if self._told != str(error.status):
-                needs = "the definition" if error.status == _GONE else "list, create, patch and delete"
-                log.info("status_unwritten", kind=kind, needs=needs, error=str(error))
-            self._told = str(error.status)
+            self._next_s = now + AGAIN_S
             return
         self._failures += 1
+        kind = f"{PLURAL}.{self._dialect.group}"
+        if error.status in {_GONE, _FORBIDDEN}:
+            self._wait_after_refusal(error, kind)
+            return
         delay_s = next_delay(self._failures, random.random())  # noqa: S311  # spreads load
-        self._next_s = time.monotonic() + max(AGAIN_S, delay_s)
+        self._next_s = now + max(AGAIN_S, delay_s)
         if self._failures == 1:
             log.info("status_waits", kind=kind, error=str(error))
+
+    def _wait_after_refusal(self, error: ApiError, kind: str) -> None:
+        """A server that starts refuses everybody for some seconds; after that, wait until something changes."""
+        if self._failures < REFUSALS:
+            self._next_s = time.monotonic() + self._patience_s * 2 ** (self._failures - 1)
+            return
+        self._failures = 0
+        if self._told != str(error.status):
+            needs = "the definition" if error.status == _GONE else "list, create, patch and delete"
+            log.info("status_unwritten", kind=kind, needs=needs, error=str(error))
+        self._told = str(error.status)

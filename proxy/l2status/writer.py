@@ -12,7 +12,7 @@ from endpointslice.snapshot import Snapshot
 from endpointslice.types import NodeName, Service, ServiceName
 from proxy.announcer.ownership import Ownership
 from proxy.commits import Commit
-from proxy.l2status.book import Book
+from proxy.l2status.book import USUAL, Book, Waits
 from proxy.l2status.ledger import NOTHING, Ledger, Wish, due_s, expire, hear, list_notices, make_wish
 from proxy.l2status.wire import OWN, metallb
 from proxy.notices import Tell
@@ -26,7 +26,7 @@ GATHER_S = 0.2  # what comes within so long is looked at together
 class StatusWriter:
     """An Observer, and who is told what an announcer owns."""
 
-    def __init__(self, api: ApiServer, namespace: str, node: NodeName, tell: Tell) -> None:
+    def __init__(self, api: ApiServer, namespace: str, node: NodeName, tell: Tell, waits: Waits = USUAL) -> None:
         """`namespace`: of MetalLB's objects."""
         self._node = node
         self._tell = tell
@@ -38,7 +38,7 @@ class StatusWriter:
         self._ledger: Ledger = NOTHING
         self._services: dict[ServiceName, Service] = {}  # those that have load-balancer addresses
         self._wish = Wish({}, frozenset())
-        self._books = tuple(Book(api, dialect, node, self._uid_of) for dialect in (OWN, metallb(namespace)))
+        self._books = tuple(Book(api, dialect, node, self._uid_of, waits) for dialect in (OWN, metallb(namespace)))
 
     def committed(self, commit: Commit) -> None:
         """Note it; this thread looks what it means."""

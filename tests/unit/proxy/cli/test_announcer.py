@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from endpointslice.types import IP, NodeName
+from proxy.announcer.control import serve_control
 from proxy.announcer.status import CandidateStatus, Status, VipStatus
 from proxy.cli.move import why_not
 from proxy.l2.types import Channel
@@ -90,3 +92,23 @@ def test_a_move_that_can_not_be_is_told_why(status: Status, vip: str, node: str,
 
     assert found.startswith(why)
     assert bool(found) == bool(why)
+
+
+@pytest.mark.parametrize(
+    ("owner", "words"),
+    [
+        ("n1", "192.0.2.1: 02:00:00:00:00:99, which is no node's, answers for it"),
+        ("", "192.0.2.1: 02:00:00:00:00:99, which is no node's, answers for it, so nobody takes it"),
+    ],
+)
+def test_a_foreign_host_is_named(run_closeby: RunCloseby, tmp_path: Path, owner: str, words: str) -> None:
+    met = replace(HELD, owner=NodeName(owner), foreign="02:00:00:00:00:99")
+    path = tmp_path / "announcer.sock"
+    server = serve_control(path, lambda _: msgspec.json.encode(replace(STATUS, vips=(met,))))
+
+    code, out, _ = run_closeby("who-announces", "192.0.2.1", "--announcer-control", str(path))
+    server.shutdown()
+    server.server_close()
+
+    assert code == 0
+    assert words in " ".join(out.split())

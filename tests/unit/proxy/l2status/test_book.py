@@ -1,17 +1,21 @@
 """One kind's objects: when they are looked at, and when they aren't."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+from structlog.testing import capture_logs
+
 from endpointslice.types import IP, NodeName, ServiceName
-from proxy.l2status.book import Book
+from proxy.l2status.book import REFUSALS, Book, Waits
 from proxy.l2status.ledger import Wish
 from proxy.l2status.types import Address, Entry
 from proxy.l2status.wire import OWN
 from proxy.sources.credentials import load_kubeconfig
 from proxy.sources.transport import ApiServer
 from tests.unit.proxy.l2status.test_writer import Store
-from tests.unit.proxy.sources.api_double import ApiDouble, answer_json
+from tests.unit.proxy.sources.api_double import ApiDouble, answer_json, answer_status
 
 WEB, N1, VIP = ServiceName("shop/web"), NodeName("n1"), IP("192.0.2.1")
 WISH = Wish({WEB: Entry(WEB, N1, (Address(VIP, "eth0"),))}, frozenset({VIP}))
@@ -24,12 +28,58 @@ def turn(book: Book) -> None:
     book.turn(WISH, lambda: True)
 
 
-def test_what_was_written_is_looked_at_once_more_and_then_no_more(tmp_path: Path) -> None:
-    store = Store()
-    double = ApiDouble(lambda _: answer_json({}))
-    double.answer = store
-    kubeconfig = double.kubeconfig(tmp_path / "config")
-    book = Book(ApiServer(lambda: load_kubeconfig(kubeconfig)), OWN, N1, lambda _: "uid-1", look_again_s=0.5)
+@pytest.fixture
+def double() -> Iterator[ApiDouble]:
+    running = ApiDouble(lambda _: answer_json({}))
+    yield running
+    running.close()
+
+
+def make_book(double: ApiDouble, folder: Path, waits: Waits) -> Book:
+    kubeconfig = double.kubeconfig(folder / "config")
+    return Book(ApiServer(lambda: load_kubeconfig(kubeconfig)), OWN, N1, lambda _: "uid-1", waits)
+
+
+def test_a_server_that_starts_and_refuses_everybody_is_asked_again(double: ApiDouble, tmp_path: Path) -> None:
+    store = double.answer = Store()
+    store.refuse = lambda _: answer_status(403, "forbidden")
+    book = make_book(double, tmp_path, Waits(patience_s=0.05))
+
+    with capture_logs() as logs:
+        book.mark({WEB})
+        for _ in range(REFUSALS - 1):
+            turn(book)
+        store.refuse = lambda _: None
+        turn(book)
+
+    assert len(store.objects) == 1
+    assert logs == []
+
+
+def test_a_right_that_is_missing_is_told_once_and_asked_for_at_the_next_change(
+    double: ApiDouble, tmp_path: Path
+) -> None:
+    store = double.answer = Store()
+    store.refuse = lambda _: answer_status(403, "forbidden")
+    book = make_book(double, tmp_path, Waits(patience_s=0.05))
+
+    with capture_logs() as logs:
+        for _ in range(2):
+            book.mark({WEB})
+            for _ in range(REFUSALS):
+                turn(book)
+            assert book.due_s is None
+
+    assert [line["event"] for line in logs] == ["status_unwritten"]
+    store.refuse = lambda _: None
+    book.mark({WEB})
+    turn(book)
+    assert len(store.objects) == 1
+
+
+def test_what_was_written_is_looked_at_once_more_and_then_no_more(double: ApiDouble, tmp_path: Path) -> None:
+    store = double.answer = Store()
+    book = make_book(double, tmp_path, Waits(look_again_s=0.5))
     assert book.due_s is None
 
     book.mark({WEB})
@@ -43,4 +93,3 @@ def test_what_was_written_is_looked_at_once_more_and_then_no_more(tmp_path: Path
     turn(book)
     assert book.due_s is None
     assert [one.method for one in double.requests] == ["GET", "PATCH", "GET", "PATCH", "GET"]
-    double.close()

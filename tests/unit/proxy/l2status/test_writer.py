@@ -14,6 +14,7 @@ from endpointslice.snapshot import EMPTY
 from endpointslice.types import IP, NodeName, Service, ServiceName
 from proxy.announcer.ownership import Holding, Origin, Ownership
 from proxy.commits import Commit
+from proxy.l2status.book import Waits
 from proxy.l2status.writer import GATHER_S, StatusWriter
 from proxy.notices import Notice
 from proxy.sources.credentials import load_kubeconfig
@@ -68,7 +69,7 @@ class World:
         self.notices: list[Notice] = []
         kubeconfig = double.kubeconfig(folder / "config")
         api = ApiServer(lambda: load_kubeconfig(kubeconfig))
-        self.writer = StatusWriter(api, "metallb-system", node, self.notices.append)
+        self.writer = StatusWriter(api, "metallb-system", node, self.notices.append, Waits(patience_s=0.05))
 
     def serve(self, services: dict[ServiceName, IP]) -> None:
         made = {
@@ -201,6 +202,7 @@ def test_where_a_kind_is_not_installed_that_is_said_once_and_the_other_is_writte
         until(lambda: world.said() == {("web", "n1")})
         world.own(A, B)
         until(lambda: ("dns", "n1") in world.said())
+        until(lambda: any(line["event"] == "status_unwritten" for line in logs))
         world.settles()
     said = [line for line in logs if line["event"] == "status_unwritten"]
     assert [line["kind"] for line in said] == ["servicel2statuses.metallb.io"]
