@@ -41,9 +41,10 @@ def own_name() -> str:
 
 
 def find_docker() -> Docker | None:
-    """The dockerd that runs here, ours before the machine's; None if there is none."""
+    """The dockerd that DOCKER_HOST names, else ours, else the machine's; None if none of them runs."""
     ours = Docker(_socket(), own_name()) if _socket().exists() and list_namespaces(own_name()) else None
-    for docker in (ours, Docker()):
+    named = Docker() if os.environ.get("DOCKER_HOST") else None
+    for docker in (named, ours, Docker()):
         if docker and docker.works("docker", "version"):
             return docker
     return None

@@ -1,4 +1,4 @@
-"""Which dockerd a real cluster is made on: ours where it runs, else whichever the docker command finds."""
+"""Which dockerd a real cluster is made on: the one that is named, else ours, else whichever the docker command finds."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,11 +70,14 @@ def test_the_machines_is_taken_and_reached_from_where_we_are(machine: Path) -> N
     assert docker.inside(["kubectl"]) == ["kubectl"]
 
 
-def test_docker_host_says_where_the_machines_is(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_docker_host_comes_first(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer_at(machine, MACHINES)
     assert find_docker() is None
 
     monkeypatch.setenv("DOCKER_HOST", MACHINES)
+
+    ours = start_ours()
+    answer_at(machine, MACHINES, f"unix://{ours.socket}")
 
     docker = find_docker()
     assert docker == Docker(socket=None, netns=None)
