@@ -1,4 +1,4 @@
-"""Which dockerd a real cluster is made on: the one that is named, else ours, else whichever the docker command finds."""
+"""Which dockerd a real cluster is made on: the one that is named, else ours, else the one the docker command finds."""
 
 from collections.abc import Iterator
 from pathlib import Path
