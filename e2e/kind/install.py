@@ -1,6 +1,7 @@
 """EFFECT: closeby put onto a cluster as its users do it: the image that deploy/ builds, and its overlay for kind."""
 
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -13,8 +14,8 @@ from e2e.kind.docker import CommandError
 from e2e.kind.steps import Steps
 
 _ROOT = Path(__file__).parents[2]
-_OVERLAY = _ROOT / "deploy" / "overlays" / "kind"
-_DAEMON_SET = "daemonset/closeby"
+_DEPLOY = _ROOT / "deploy"
+_SYSTEM = "--namespace=kube-system"
 _LIMIT = "--timeout=300s"
 
 
@@ -24,12 +25,38 @@ def install_closeby(cluster: Cluster, steps: Steps) -> None:
         image = build_image()
     with steps("import of it into the nodes"):
         cluster.load(image)
-    with steps("closeby on every node"), tempfile.TemporaryDirectory(prefix="closeby-overlay-") as scratch:
+    with steps("closeby on every node"):
+        _apply_overlay(cluster, "kind")
+        cluster.kubectl(_SYSTEM, "rollout", "status", "daemonset/closeby", _LIMIT)
+
+
+def install_addresses(cluster: Cluster, steps: Steps) -> None:
+    """Load-balancer addresses, where closeby is: returns once its controller and announcers are ready. CommandError."""
+    with steps("definitions, and closeby's controller"):
+        cluster.apply(_DEPLOY / "crds")
+        cluster.apply(_DEPLOY / "controller")
+        cluster.kubectl("--namespace=metallb-system", "rollout", "status", "deployment/closeby-controller", _LIMIT)
+    with steps("closeby's announcer on every node"):
+        key = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "closeby-announcer"}}
+        text = yaml.safe_dump({**key, "stringData": {"1": secrets.token_hex(32)}})
+        cluster.kubectl(_SYSTEM, "apply", "-f", "-", text=text)
+        _apply_overlay(cluster, "kind-announcer")
+        for name in ("closeby", "closeby-announcer"):
+            cluster.kubectl(_SYSTEM, "rollout", "status", f"daemonset/{name}", _LIMIT)
+
+
+def remove_addresses(cluster: Cluster) -> None:
+    """Both are gone, and the pools with them; closeby itself stays, and goes on telling announcers. CommandError."""
+    cluster.kubectl(_SYSTEM, "delete", "--ignore-not-found", "daemonset/closeby-announcer", "secret/closeby-announcer")
+    cluster.kubectl("delete", "--ignore-not-found", "namespace/metallb-system")
+
+
+def _apply_overlay(cluster: Cluster, name: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="closeby-overlay-") as scratch:
         overlay = Path(scratch).resolve()
-        text = render_overlay(os.path.relpath(_OVERLAY, overlay), cluster.control_plane)
-        (overlay / "kustomization.yaml").write_text(text)
+        base = os.path.relpath(_DEPLOY / "overlays" / name, overlay)
+        (overlay / "kustomization.yaml").write_text(render_overlay(base, cluster.control_plane))
         cluster.apply(overlay)
-        cluster.kubectl("--namespace=kube-system", "rollout", "status", _DAEMON_SET, _LIMIT)
 
 
 def render_overlay(base: str, control_plane: str) -> str:
