@@ -37,7 +37,7 @@ log = structlog.get_logger()
 PACE = Limit(burst=100, refill_s=0.05)  # a node that takes over thousands must not load the API server
 BATCH = 32  # Services that are looked at together
 LOOK_AGAIN_S = 20.0  # after a write: longer than anybody goes by what was so before (GONE_S)
-REFUSALS, PATIENCE_S = 5, 2.0  # in a row, before a refusal is believed; between the first two, and then twice as long
+REFUSALS, PATIENCE_S = 7, 2.0  # in a row, before a refusal is believed; between the first two, and then twice as long
 AGAIN_S = 1.0  # after somebody else's write came between
 _PAGE = "500"
 _APPLY = "application/apply-patch+yaml"  # JSON is YAML
@@ -70,14 +70,15 @@ class Book:
         self._again_s: dict[ServiceName, float] = {}  # when to look again, in this order
         self._to_review = False
         self._budget = Budget(PACE.burst, time.monotonic(), PACE)
-        self._failures = 0
+        self._failures = 0  # in a row
+        self._refusals = 0  # in a row
         self._told = ""  # what the log last told of
         self._next_s: float | None = None  # None: when something changes
 
     @property
     def due_s(self) -> float | None:
         """When it goes on by itself."""
-        if self._next_s is not None or self._failures or self._told:
+        if self._next_s is not None or self._failures or self._refusals or self._told:
             return self._next_s
         return next(iter(self._again_s.values()), None)
 
@@ -89,7 +90,7 @@ class Book:
     def mark(self, services: set[ServiceName]) -> None:
         """Their wish has changed."""
         self._dirty |= dict.fromkeys(sorted(services))
-        if services and not self._failures:
+        if services and not self._failures and not self._refusals:
             self._next_s = time.monotonic()
 
     def turn(self, wish: Wish, goes_on: Callable[[], bool]) -> None:
@@ -111,7 +112,7 @@ class Book:
         except msgspec.DecodeError as error:
             self._wait_after(ApiError(0, f"no list of {PLURAL}: {error}"))
         else:
-            self._failures, self._told = 0, ""
+            self._failures, self._refusals, self._told = 0, 0, ""
 
     def _review(self, wish: Wish) -> None:
         mine = [one.entry for one in self._list(select_node(self._dialect, self._node)) if one.entry.node == self._node]
@@ -199,11 +200,11 @@ class Book:
         if error.status == _CHANGED:
             self._next_s = now + AGAIN_S
             return
-        self._failures += 1
         kind = f"{PLURAL}.{self._dialect.group}"
         if error.status in {_GONE, _FORBIDDEN}:
             self._wait_after_refusal(error, kind)
             return
+        self._failures, self._refusals = self._failures + 1, 0
         delay_s = next_delay(self._failures, random.random())  # noqa: S311  # spreads load
         self._next_s = now + max(AGAIN_S, delay_s)
         if self._failures == 1:
@@ -211,10 +212,11 @@ class Book:
 
     def _wait_after_refusal(self, error: ApiError, kind: str) -> None:
         """A server that starts refuses everybody for some seconds; after that, wait until something changes."""
-        if self._failures < REFUSALS:
-            self._next_s = time.monotonic() + self._patience_s * 2 ** (self._failures - 1)
+        self._failures, self._refusals = 0, self._refusals + 1
+        if self._refusals < REFUSALS:
+            self._next_s = time.monotonic() + self._patience_s * 2 ** (self._refusals - 1)
             return
-        self._failures = 0
+        self._refusals = 0
         if self._told != str(error.status):
             needs = "the definition" if error.status == _GONE else "list, create, patch and delete"
             log.info("status_unwritten", kind=kind, needs=needs, error=str(error))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from proxy.l2status.wire import OWN
 from proxy.sources.credentials import load_kubeconfig
 from proxy.sources.transport import ApiServer
 from tests.unit.proxy.l2status.test_writer import Store
-from tests.unit.proxy.sources.api_double import ApiDouble, answer_json, answer_status
+from tests.unit.proxy.sources.api_double import Answer, ApiDouble, Request, answer_json, answer_status
 
 WEB, N1, VIP = ServiceName("shop/web"), NodeName("n1"), IP("192.0.2.1")
 WISH = Wish({WEB: Entry(WEB, N1, (Address(VIP, "eth0"),))}, frozenset({VIP}))
@@ -40,20 +41,24 @@ def make_book(double: ApiDouble, folder: Path, waits: Waits) -> Book:
     return Book(ApiServer(lambda: load_kubeconfig(kubeconfig)), OWN, N1, lambda _: "uid-1", waits)
 
 
+def answer_refusal(code: int, _request: Request) -> Answer:
+    return answer_status(code, "no")
+
+
 def test_a_server_that_starts_and_refuses_everybody_is_asked_again(double: ApiDouble, tmp_path: Path) -> None:
     store = double.answer = Store()
-    store.refuse = lambda _: answer_status(403, "forbidden")
     book = make_book(double, tmp_path, Waits(patience_s=0.05))
 
     with capture_logs() as logs:
         book.mark({WEB})
-        for _ in range(REFUSALS - 1):
+        for code in (*(503,) * REFUSALS, *(403,) * (REFUSALS - 1)):
+            store.refuse = partial(answer_refusal, code)
             turn(book)
         store.refuse = lambda _: None
         turn(book)
 
     assert len(store.objects) == 1
-    assert logs == []
+    assert [line["event"] for line in logs] == ["status_waits"]
 
 
 def test_a_right_that_is_missing_is_told_once_and_asked_for_at_the_next_change(
