@@ -112,9 +112,11 @@ def _check_take(node: str, states: tuple[State, State], hold: Hold, actions: tup
     path = owner.path(wire.name)
     if path.mac and path.looks < MOST_LOOKS_MISSING:
         raise BrokenError(f"4: {node} took {hold.key} after {path.looks} looks")
+    timing = before.settings.timing
+    if after.last_step_s - wire.proven_s < timing.detect_s:
+        raise BrokenError(f"4: {node} took {hold.key} though its own way is proven for less than {timing.detect_s} s")
     if Note.LAST_RESORT in notes:
         return
-    timing = before.settings.timing
     fresh = 1
     channel = _channel(wire)
     for member in after.members.values():
