@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from proxy.l2.actions import Action, Note, Owned, Report, Send, Withdraw
 from proxy.l2.candidates import Vip, Why
+from proxy.l2.dialect import choose_dialect
 from proxy.l2.election import Order, Standing
 from proxy.l2.messages import Body, ClaimState, Flags, Header, Message
 from proxy.l2.shares import NO_SHARE, Share
@@ -123,9 +124,7 @@ class Draft:
 
     def drop_member(self, member: MemberId) -> None:
         """Forget one that owns nothing and counts on no wire."""
-        if self.members is self.base.members:
-            self.members = dict(self.members)
-        self.members.pop(member, None)  # type: ignore[union-attr]  # a copy since the line before
+        self.members = {each: known for each, known in self.members.items() if each != member}
         self.tallies = {owner: tally for owner, tally in self.tallies.items() if owner != member}
         self.owned = {owner: keys for owner, keys in self.owned.items() if owner != member}
         self.ups.clear()
@@ -275,25 +274,17 @@ class Draft:
             formats=self.settings.formats,
             newest_key=self.settings.keys[-1],
         )
-        up = [member for member in self.members.values() if not member.left and member.session is not None]
-        newest = min([self.settings.formats[1], *(member.formats[1] for member in up)])
-        known = min([self.settings.keys[-1], *(member.newest_key for member in up)])
-        key_id = known if known in self.settings.keys else self.settings.keys[0]
-        return Send(channel, Message(header, body, to), key_id, max(newest, self.settings.formats[0]))
+        dialect = choose_dialect(self.settings, self.members.values(), self.now)
+        return Send(channel, Message(header, body, to), dialect.key_id, dialect.format)
 
     def report(self, note: Note, key: Key | None = None, member: MemberId = NOBODY, detail: str = "") -> None:
         """Something for people."""
         self.actions.append(Report(note, key, member, detail))
 
     def _flags(self) -> Flags:
-        flags = Flags.NONE
-        if self.state.draining:
-            flags |= Flags.DRAINING
-        if self.state.restarting:
-            flags |= Flags.RESTARTING
-        if self.is_stale():
-            flags |= Flags.STALE
-        return flags
+        flags = Flags.DRAINING if self.state.draining else Flags.NONE
+        flags |= Flags.RESTARTING if self.state.restarting else Flags.NONE
+        return flags | (Flags.STALE if self.is_stale() else Flags.NONE)
 
 
 def _mark(keys: Keys, key: Key, *, present: bool) -> set[Key]:

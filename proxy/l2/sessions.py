@@ -50,12 +50,22 @@ def _proves(member: Member, header: Header, answer: Answer) -> bool:
 
 def _challenge(draft: Draft, event: Received, member: Member) -> None:
     """Once an interval for each session; a session that is over isn't asked again."""
-    session = event.message.header.session
+    header = event.message.header
+    session = header.session
     asked_lately = draft.now - member.asked_s < draft.timing.interval_s and member.asked[0] == session
     if session in member.past or asked_lately:
         return
     nonce = _nonce(draft, member.id)
-    draft.put_member(replace(member, asked=(session, nonce), asked_s=draft.now))
+    # What it can read is believed at once: the challenge itself must be understood.
+    draft.put_member(
+        replace(
+            member,
+            asked=(session, nonce),
+            asked_s=draft.now,
+            formats=header.formats,
+            newest_key=header.newest_key,
+        )
+    )
     draft.send(event.channel, Challenge(nonce), member.id)
 
 

@@ -8,6 +8,7 @@ from proxy.l2.actions import Note
 from proxy.l2.events import LinkChanged
 from proxy.l2.types import DEFAULT
 from tests.l2.lan import WIRE, WIRES
+from tests.l2.simulation import Simulation
 from tests.l2.stories import SEEDS, others, started
 
 
@@ -116,3 +117,40 @@ def test_a_key_that_reaches_one_node_after_another_moves_nothing(seed: int) -> N
     assert [noted for noted in simulation.noted(Note.MEMBER_SILENT, since_s) if noted.at_s < settled_s] == []
     assert not [at_s for at_s, _key, _name in simulation.moves if since_s < at_s < settled_s]
     assert DEFAULT.detect_s * 0.6 <= simulation.longest_s(0, since_s) <= 1.05
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_who_starts_with_a_key_that_the_others_lack_yet_is_heard_by_them(seed: int) -> None:
+    simulation = started(seed)
+    simulation.kill("n3")
+    simulation.change_keys("n3", (1, 2))
+    simulation.run(3)
+    simulation.boot("n3")
+    simulation.run(3)
+
+    assert hears(simulation, "n1", "n3")
+    assert hears(simulation, "n3", "n1")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_dead_member_that_lacks_the_new_key_holds_nobody_to_the_old_one(seed: int) -> None:
+    """Else who has lost the old key first would be deaf to the rest, until they have lost it too."""
+    simulation = started(seed)
+    simulation.kill("n3")
+    simulation.run(5)
+    since_s = simulation.now
+    for number, name in enumerate(("n1", "n2")):
+        simulation.after(2.0 * number, partial(simulation.change_keys, name, (1, 2)))
+        simulation.after(2.0 * number + 10, partial(simulation.change_keys, name, (2,)))
+    simulation.run(15)
+
+    assert simulation.noted(Note.MEMBER_SILENT, since_s) == []
+    assert hears(simulation, "n1", "n2")
+    assert hears(simulation, "n2", "n1")
+
+
+def hears(simulation: Simulation, name: str, other: str) -> bool:
+    state = simulation.nodes[name].state
+    assert state is not None
+    path = state.members[simulation.nodes[other].id].path(WIRE)
+    return simulation.now - path.heard_s < DEFAULT.detect_s and path.names_me
