@@ -7,16 +7,15 @@ import struct
 from collections.abc import Callable, Iterable
 from enum import Flag, IntEnum
 from operator import itemgetter
-from typing import cast
 
 from endpointslice.types import NodeName
+from proxy.announcer.ages import ENTRY_BYTES, PackedAges, pack_age
 from proxy.announcer.ethernet import NO_MAC, format_mac, parse_mac
 from proxy.announcer.layout import (
     MOST_U16,
     MOST_U32,
     Reader,
     limit,
-    pack_age,
     pack_channels,
     pack_ip,
     pack_text,
@@ -110,7 +109,7 @@ def _pack_beat(beat: Beat) -> bytes:
 def _parse_beat(reader: Reader) -> Beat:
     mac = reader.take(len(NO_MAC))
     roster = reader.number(2)
-    ages_s = cast("dict[MemberId, float]", reader.ages_s(reader.number(1)))
+    ages_s = PackedAges(reader.take(ENTRY_BYTES * reader.number(1)))
     wires = frozenset(reader.channels())
     low, last = reader.unpack(_STRETCH) if reader.left >= _STRETCH.size else (0, MASK)
     whole = low > last or (low, last) == (0, MASK)

@@ -6,13 +6,21 @@ Both read the same monotonic clock, so every time stands. Who can't read another
 import msgspec
 
 from endpointslice.types import NodeName
+from proxy.announcer.ages import PackedAges
 from proxy.l2.state import State, hand_over
 from proxy.l2.types import Settings
 
 
 def render_state(state: State) -> bytes:
     """All of it."""
-    return msgspec.msgpack.encode(state)
+    return msgspec.msgpack.encode(state, enc_hook=_plain)
+
+
+def _plain(value: object) -> object:
+    """Of what heartbeats hold packed."""
+    if isinstance(value, PackedAges):
+        return dict(value)
+    raise NotImplementedError
 
 
 def parse_state(data: bytes, node: NodeName) -> State | None:

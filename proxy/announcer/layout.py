@@ -1,7 +1,6 @@
 """Reading and writing a message's fields one after another. Reading past the end gives zeros, and is remembered."""
 
 import ipaddress
-import math
 import struct
 
 from endpointslice.types import IP
@@ -9,9 +8,6 @@ from proxy.l2.types import Channel
 
 _V4_BYTES, _V6_BYTES = 4, 16
 _LONGEST_TEXT = 255
-_TICKS_A_SECOND = 100
-_AGED = struct.Struct("!QH")  # member, age
-_NO_AGE = 0xFFFF  # never, or longer ago than eleven minutes
 MOST_U16 = 0xFFFF
 MOST_U32 = 0xFFFFFFFF
 
@@ -60,14 +56,6 @@ class Reader:
         data = self.take(_V6_BYTES if is_v6 else _V4_BYTES)
         return IP(str(ipaddress.IPv6Address(data) if is_v6 else ipaddress.IPv4Address(data)))
 
-    def ages_s(self, count: int) -> dict[int, float]:
-        """So many ages by member: seconds, to 10 ms; infinity for what is longer ago than the field can tell.
-
-        Read in one go: with 30 members that is most of a heartbeat, and there are 300 of those a second.
-        """
-        pairs = _AGED.iter_unpack(self.take(_AGED.size * count))
-        return {member: math.inf if ticks == _NO_AGE else ticks / _TICKS_A_SECOND for member, ticks in pairs}
-
     def channels(self) -> tuple[Channel, ...]:
         """Names of wires."""
         count = self.number(1)
@@ -83,11 +71,6 @@ def pack_text(text: str) -> bytes:
 def pack_ip(address: IP) -> bytes:
     """Its 4 or 16 bytes."""
     return ipaddress.ip_address(address).packed
-
-
-def pack_age(member: int, seconds: float) -> bytes:
-    """A member and its age, rounded to 10 ms."""
-    return _AGED.pack(member, round(min(max(seconds, 0.0) * _TICKS_A_SECOND, _NO_AGE)))
 
 
 def pack_channels(names: tuple[Channel, ...]) -> bytes:

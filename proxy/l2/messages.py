@@ -1,5 +1,6 @@
 """What members tell each other. How it is packed and signed is the wire format's; here it is already proven genuine."""
 
+from collections.abc import Mapping
 from enum import Flag
 
 import msgspec
@@ -36,7 +37,7 @@ class Header(msgspec.Struct, frozen=True):
 class Beat(msgspec.Struct, frozen=True):
     """A heartbeat, of one channel: whom the sender heard there, and how long ago."""
 
-    ages_s: dict[MemberId, float]
+    ages_s: Mapping[MemberId, float]
     mac: str = ""  # the sender's on this wire
     roster: int = 1  # how many members the sender counts on this wire
     wires: frozenset[Channel] = frozenset()  # on the node network: where the sender has an interface
