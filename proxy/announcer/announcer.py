@@ -176,8 +176,10 @@ class Announcer:
     def _update_wires(self) -> None:
         """Sockets first, then the machine: it speaks at once."""
         named = named_interfaces(self._said.around, self.state.settings.node)
-        self._found = find_wires(self._links.interfaces, self._links.gateways, self._parts.gateways, named)
-        self._used |= used_wires(self._said.served, self._found)
+        found = find_wires(self._links.interfaces, self._links.gateways, self._parts.gateways, named)
+        known = self._wire_of.keys() if found.keys() == self._found.keys() else frozenset()  # thousands, mostly
+        self._found = found
+        self._used |= used_wires(self._said.served.keys() - known, found)
         before = self._parts.outside.links
         after = {wire: self._found[wire] for wire in self._used if wire in self._found}
         if before == after:

@@ -3,7 +3,6 @@
 At every wake-up lateness is judged first: after a pause the machine throws away unread what came in meanwhile.
 """
 
-import gc
 import os
 import queue
 import secrets
@@ -44,6 +43,7 @@ from proxy.l2.candidates import Options
 from proxy.l2.events import DrainAsked, DrainEnded, RestartAsked, Tick
 from proxy.l2.state import Memory, Start, remember, start
 from proxy.l2.types import Settings
+from proxy.memory import prepare_memory
 
 log = structlog.get_logger()
 
@@ -140,7 +140,7 @@ class Process:
         self._take_over()
         serve_control(self._config.control_socket, self._ask)
         sys.setswitchinterval(_SWITCH_S)
-        gc.freeze()
+        prepare_memory()
         log.info("started", node=self._config.settings.node)
         while not self._ended and not self._handed_over:
             self._wake()

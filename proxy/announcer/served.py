@@ -158,14 +158,18 @@ class TableMaker:
     def make(self, said: Said, place: Place) -> Table:
         """This node's table: each address on the wire that it is in; others are judged by what we know of them."""
         here = said.around, place
-        if here != self._here:
-            self._here = here
-            self._rows, self._plain = {}, {}
+        stands = here == self._here
+        moved = self._here is None or self._here[1].wires.keys() != place.wires.keys()
+        if not stands:
+            self._here, self._plain = here, {}
         before, self._rows = self._rows, {}
         for one in said.served.values():
             row = before.get(one.vip)
-            if row is None or row[0] is not one:
-                row = one, _same(row, _make_vip(one, here, self._others(one, here)))
+            if row is None or not stands or row[0] is not one:
+                known = row[1] if row is not None else None
+                wire = known.key.wire if known is not None and not moved else wire_of(one.vip, place.wires)
+                vip = _make_vip(one, wire, here, self._others(one, here)) if wire is not None else None
+                row = one, known if known == vip else vip
             self._rows[one.vip] = row
         vips = {vip.key: vip for _served, vip in self._rows.values() if vip is not None}
         return Table(vips, peers_ready=_are_ready(*here))
@@ -196,15 +200,8 @@ _NOBODY = frozenset({NodeName("")})
 _node_of = attrgetter("node")
 
 
-def _same(before: tuple[Served, Vip | None] | None, vip: Vip | None) -> Vip | None:
-    return before[1] if before is not None and before[1] == vip else vip
-
-
-def _make_vip(one: Served, here: tuple[Around, Place], others: tuple[Candidate, ...]) -> Vip | None:
+def _make_vip(one: Served, wire: Channel, here: tuple[Around, Place], others: tuple[Candidate, ...]) -> Vip:
     around, place = here
-    wire = wire_of(one.vip, place.wires)
-    if wire is None:
-        return None
     reach = around.reaches.get(one.reach, EVERYWHERE)
     mine = judge(facts_of(around, place.node), one.demand, place.options, reach)
     asks = place.options.shares and one.demand.spread

@@ -70,7 +70,7 @@ def wire_of(ip: IP, wires: Iterable[Channel]) -> Channel | None:
     return _find_wire(ip, tuple(wires))
 
 
-@lru_cache(maxsize=32768)  # asked for each datagram, and at each change of a table for all of its addresses
+@lru_cache(maxsize=1024)  # asked for each datagram
 def _find_wire(ip: IP, wires: tuple[Channel, ...]) -> Channel | None:
     address = ipaddress.ip_address(ip)
     best: Network | None = None
