@@ -214,8 +214,6 @@ class Announcer:
         """What is described to people, also by another thread: with thousands of addresses that takes long."""
         return Moment(self.state, self._clock(), self._said, self._wire_of)
 
-    # What comes in.
-
     def take_letters(self, letters: Iterable[Letter]) -> None:
         """Datagrams."""
         told, refused = order_letters(letters, self._parts.speech.keys)

@@ -11,6 +11,7 @@ from proxy.l2.election import Standing, rank
 from proxy.l2.evidence import NoAnswer, find_foreign, is_in_use
 from proxy.l2.hearing import channel_of, has_majority, is_listening, is_up
 from proxy.l2.placing import standings
+from proxy.l2.spreading import share_of
 from proxy.l2.state import Hold, State, Wire
 from proxy.l2.types import NOBODY, Channel, Key, MemberId, member_id
 
@@ -99,7 +100,7 @@ def count_members(state: State, now: float) -> dict[Channel, int]:
 def _vip(draft: Draft, key: Key, up: dict[MemberId, Standing], without: NodeName) -> VipStatus:
     hold, vip = draft.holds[key], draft.vip(key)
     names = {member.id: member.node for member in draft.members.values()} | {draft.me: draft.settings.node}
-    order, share = _order(hold, vip, up), draft.share(key)
+    order, share = _order(hold, vip, up), share_of(draft, key)
     owner = hold.owner
     if without:
         lost = member_id(without)

@@ -9,7 +9,6 @@ from proxy.l2.candidates import Vip, Why
 from proxy.l2.dialect import choose_dialect
 from proxy.l2.election import Order, Standing
 from proxy.l2.messages import Body, ClaimState, Flags, Header, Message
-from proxy.l2.shares import NO_SHARE, Share
 from proxy.l2.state import NOTHING, Dealt, Hold, Member, Path, State, Tally, Wire
 from proxy.l2.types import (
     LATER,
@@ -209,19 +208,7 @@ class Draft:
         keys = self.owned.get(hold.owner, _NO_KEYS)
         self.owned[hold.owner] = _mark(keys, hold.key, present=sign > 0)  # type: ignore[index]  # a copy, as above
 
-    def put_share(self, key: Key, share: Share) -> None:
-        """Replace what is known of a shared key."""
-        self.set(shares={**self.state.shares, key: share})
-
-    def drop_share(self, key: Key) -> None:
-        """It is shared no more."""
-        self.set(shares={other: share for other, share in self.state.shares.items() if other != key})
-
     # Reads.
-
-    def share(self, key: Key) -> Share:
-        """What is known of a shared key."""
-        return self.state.shares.get(key, NO_SHARE)
 
     def hold(self, key: Key) -> Hold:
         """What is known of a key; of a new one nothing."""

@@ -15,7 +15,7 @@ from proxy.l2.draft import Draft
 from proxy.l2.events import ArpSeen
 from proxy.l2.hearing import has_majority, speaks
 from proxy.l2.placing import standings
-from proxy.l2.shares import Client, Share, choose_sharer
+from proxy.l2.shares import NO_SHARE, Client, Share, choose_sharer
 from proxy.l2.state import State
 from proxy.l2.types import Key, MemberId, Mine, member_id
 
@@ -32,6 +32,19 @@ class _Due(NamedTuple):
     at_s: float
     key: Key
     client: IP
+
+
+def share_of(draft: Draft, key: Key) -> Share:
+    """What is known of a shared key."""
+    return draft.state.shares.get(key, NO_SHARE)
+
+
+def _put_share(draft: Draft, key: Key, share: Share) -> None:
+    draft.set(shares={**draft.state.shares, key: share})
+
+
+def _drop_share(draft: Draft, key: Key) -> None:
+    draft.set(shares={other: share for other, share in draft.state.shares.items() if other != key})
 
 
 def sharers(draft: Draft, vip: Vip) -> dict[MemberId, int]:
@@ -57,7 +70,7 @@ def watch_shares(draft: Draft) -> None:
         wire = draft.wires.get(key.wire)
         if vip is None or wire is None:
             continue
-        before = draft.share(key)
+        before = share_of(draft, key)
         able = speaks(draft, wire) and has_majority(draft, wire)
         members = sharers(draft, vip) if able else {}
         if members != before.members:
@@ -68,7 +81,7 @@ def watch_shares(draft: Draft) -> None:
 def _change(draft: Draft, key: Key, before: Share, members: Mapping[MemberId, int]) -> None:
     """New sharers: tell the requesters that become ours. Who shared nothing until now knows of no change."""
     was, shares = draft.me in before.members, draft.me in members
-    draft.put_share(key, before._replace(members=members))
+    _put_share(draft, key, before._replace(members=members))
     if was != shares and draft.hold(key).mine is Mine.NONE:
         draft.actions.append(Owned(key) if shares else Withdraw(key))
     if not shares:
@@ -90,7 +103,7 @@ def _tell_due(draft: Draft) -> None:
         return
     due = sorted(entry for entry in telling if entry[0] <= draft.now)[:TELLS_A_TICK]
     for _at_s, key, client in due:
-        share = draft.share(key)
+        share = share_of(draft, key)
         known = share.clients.get(client)
         if known is not None and choose_sharer(key, client, share.members) == draft.me:
             draft.actions.append(Tell(key, client, known.mac))
@@ -100,7 +113,7 @@ def _tell_due(draft: Draft) -> None:
 
 def tell_clients(draft: Draft, key: Key) -> None:
     """All requesters that are ours: our MAC is another one."""
-    share = draft.share(key)
+    share = share_of(draft, key)
     if share.members:
         mine = (client for client in share.clients if choose_sharer(key, client, share.members) == draft.me)
         draft.set(telling=(*draft.state.telling, *(_Due(draft.now, key, client) for client in mine)))
@@ -124,7 +137,7 @@ def note_client(draft: Draft, event: ArpSeen) -> None:
     key, asker = Key(event.vip, event.wire), event.asker
     if asker is None or key not in draft.state.shared or find_share(draft.state, event) is None:
         return
-    share = draft.share(key)
+    share = share_of(draft, key)
     known = share.clients.get(asker)
     if known is not None and known.mac == event.mac and draft.now - known.seen_s < SEEN_S:
         return
@@ -139,7 +152,7 @@ def note_client(draft: Draft, event: ArpSeen) -> None:
     if event.mac not in routers and _is_router(draft, event, clients):
         routers |= {event.mac}
         draft.report(Note.SHARE_ROUTED, key, detail=event.mac)
-    draft.put_share(key, share._replace(clients=clients, routers=routers))
+    _put_share(draft, key, share._replace(clients=clients, routers=routers))
 
 
 def _is_router(draft: Draft, event: ArpSeen, clients: Mapping[IP, Client]) -> bool:
@@ -160,8 +173,8 @@ def share_table(draft: Draft) -> None:
         return
     draft.set(shared=shared, refused=refused)
     for key in sorted(before - shared):
-        was = draft.me in draft.share(key).members
-        draft.drop_share(key)
+        was = draft.me in share_of(draft, key).members
+        _drop_share(draft, key)
         hold = draft.hold(key)
         if was and hold.mine is Mine.NONE:
             draft.actions.append(Withdraw(key))

@@ -102,6 +102,8 @@ class Crowd:
         if keys - self._claimed:
             self._claimed |= keys
             self._claims_s.append(now)
+            for puppet in self._puppets.values():
+                puppet.yield_keys(keys)
 
     def _claim_shares(self, now: float) -> None:
         for member, puppet in self._puppets.items():

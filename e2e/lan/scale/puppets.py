@@ -4,6 +4,7 @@ They hear everybody at once and are never silent. Of the addresses they own what
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from e2e.lan.scale.plan import KEY, WIRE, Peer
 from endpointslice.types import IP
@@ -40,6 +41,11 @@ class Puppet:
         self.claims = tuple(ClaimState(key, version) for key in keys)
         digest = sum(claim_digest(state.key, version) for state in self.claims) & MASK
         self._sum = digest, len(self.claims)
+
+    def yield_keys(self, keys: AbstractSet[Key]) -> None:
+        """Another claims them with a higher epoch, as one that was late to hear of ours does."""
+        if any(claim.key in keys for claim in self.claims):
+            self.claim(claim.key for claim in self.claims if claim.key not in keys)
 
     def beat(self, channel: Channel, now: float) -> list[bytes]:
         """A heartbeat."""

@@ -56,6 +56,18 @@ def test_a_challenge_is_answered_and_who_wants_claims_gets_all() -> None:
     assert puppet.answer(asked(Beat({}, "", 1)), WIRE, 5.0) == []
 
 
+def test_what_another_claims_is_yielded() -> None:
+    puppet = Puppet(PUPPET, MEMBERS, "02:00:00:00:00:01")
+    keys = deal(MEMBERS, VIPS)[puppet.id]
+    puppet.claim(keys)
+
+    puppet.yield_keys(set(keys[:3]))
+
+    (beat,) = heard(puppet.beat(WIRE, 5.0))
+    assert [claim.key for claim in puppet.claims] == keys[3:]
+    assert beat.header.count == len(keys) - 3
+
+
 def test_numbers_rise_over_channels() -> None:
     puppet = Puppet(PUPPET, MEMBERS, "02:00:00:00:00:01")
     data = [*puppet.beat(WIRE, 1.0), *puppet.beat(WIRE, 2.0)]
