@@ -113,7 +113,7 @@ _IMPOSSIBLE = (
     (r"(?i)SCTP", "the kernel of the machine has no SCTP"),
     (r"Forward PTR lookup|Feature:Networking", "asks the Internet"),
     (r"\[Disruptive\]", "restarts components of a node by ssh"),
-    (r"LoadBalancer", "asks a cloud for a load balancer"),
+    (r"LoadBalancer", "asks for load-balancer addresses, which the clusters of these runs don't have"),
     (r"localhost nodeports", "of kube-proxy's iptables mode"),
     (r"Netpol", "asks a policy engine"),
     (r"Ingress", "of Ingress, no service proxy's work"),
