@@ -8,9 +8,10 @@ from endpointslice.types import IP, NodeName
 from proxy.l2.candidates import Candidate, Vip, Why
 from proxy.l2.draft import Draft
 from proxy.l2.election import Standing, rank
-from proxy.l2.evidence import NoAnswer, find_foreign, is_in_use
+from proxy.l2.evidence import NoAnswer, find_foreign
 from proxy.l2.hearing import channel_of, has_majority, is_listening, is_up
 from proxy.l2.placing import standings
+from proxy.l2.reasons import find_why
 from proxy.l2.spreading import share_of
 from proxy.l2.state import Hold, State, Wire
 from proxy.l2.types import NOBODY, Channel, Key, MemberId, member_id
@@ -107,7 +108,8 @@ def _vip(draft: Draft, key: Key, up: dict[MemberId, Standing], without: NodeName
         order = [member for member in order if member != lost]
         if owner == lost:
             owner = order.pop(0) if order else NOBODY
-    candidates = (vip.mine, *vip.others) if vip is not None else ()
+    unknown = Candidate(draft.settings.node, Why.NOT_IN_TABLE)
+    candidates = (vip.mine, *vip.others) if vip is not None else (unknown,)
     return VipStatus(
         vip=key.vip,
         wire=key.wire,
@@ -133,21 +135,11 @@ def _order(hold: Hold, vip: Vip | None, up: dict[MemberId, Standing]) -> list[Me
 
 def _candidate(draft: Draft, key: Key, candidate: Candidate) -> CandidateStatus:
     member = draft.members.get(member_id(candidate.node))
-    why, heard_s = candidate.why, None
-    wire = draft.wires.get(key.wire)
-    if candidate.node == draft.settings.node:
-        why = draft.fit(key)
-        if why is Why.ELIGIBLE and wire is not None and wire.suspended:
-            why = Why.SUSPENDED
-        elif why is Why.ELIGIBLE and wire is not None and is_listening(draft, wire):
-            why = Why.LISTENING
-        elif why is Why.ELIGIBLE and is_in_use(draft.hold(key), draft.now):
-            why = Why.ADDRESS_IN_USE
-    elif wire is None or member is None or not is_up(draft, member, channel_of(wire)):
-        why = why if why is not Why.ELIGIBLE else Why.LEFT if member is not None and member.left else Why.SILENT
+    wire, heard_s = draft.wires.get(key.wire), None
     if member is not None and wire is not None:
         age_s = draft.now - member.path(channel_of(wire)).heard_s
         heard_s = round(age_s, 3) if math.isfinite(age_s) else None
+    why = find_why(draft, key, candidate)
     return CandidateStatus(candidate.node, why.value, candidate.tier.name.lower(), candidate.preference, heard_s)
 
 

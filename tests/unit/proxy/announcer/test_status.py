@@ -1,15 +1,16 @@
+"""What an announcer tells of an address: its owner, who would be next, and why each other node isn't. Values only."""
+
 from endpointslice.types import NodeName
+from proxy.announcer.status import NO_NODE, VipStatus, describe
 from proxy.l2.candidates import Candidate, Table, Vip, Why
 from proxy.l2.events import DrainAsked, TableChanged
-from proxy.l2.types import member_id
-from proxy.l2.view import View, next_owner, view
 from tests.l2.simulation import Simulation, World
 
 
-def shown(simulation: Simulation, name: str, without: str | None = None) -> View:
+def shown(simulation: Simulation, name: str, without: str = NO_NODE) -> VipStatus:
     state = simulation.nodes[name].state
     assert state is not None
-    return view(state, simulation.now, without=NodeName(without) if without else None)[0]
+    return describe(state, simulation.now, NodeName(without)).vips[0]
 
 
 def started() -> Simulation:
@@ -23,15 +24,15 @@ def test_every_node_shows_the_same_owner_and_heirs() -> None:
     views = [shown(simulation, name) for name in simulation.nodes]
 
     assert {each.owner for each in views} == {simulation.owner_of(simulation.keys[0])}
-    assert len({(each.heirs, each.version) for each in views}) == 1
+    assert len({(each.heirs, each.epoch) for each in views}) == 1
     assert len(views[0].heirs) == 2
 
 
-def test_without_its_owner_an_address_goes_where_the_view_said() -> None:
+def test_without_its_owner_an_address_goes_where_the_status_said() -> None:
     simulation = started()
     owner = simulation.owner_of(simulation.keys[0])
     asked = next(name for name in simulation.nodes if name != owner)
-    foretold = next_owner(shown(simulation, asked, without=owner), NodeName(owner))
+    foretold = shown(simulation, asked, without=owner).owner
     simulation.kill(owner)
     simulation.run(3)
 
@@ -43,8 +44,8 @@ def test_without_another_node_the_owner_stays() -> None:
     owner = simulation.owner_of(simulation.keys[0])
     other = next(name for name in simulation.nodes if name != owner)
 
-    assert next_owner(shown(simulation, owner, without=other), NodeName(other)) == owner
-    assert NodeName(other) not in shown(simulation, owner, without=other).next
+    assert shown(simulation, owner, without=other).owner == owner
+    assert other not in shown(simulation, owner, without=other).heirs
 
 
 def test_each_candidate_that_is_none_says_why() -> None:
@@ -63,7 +64,7 @@ def test_each_candidate_that_is_none_says_why() -> None:
     simulation.tell(owner, TableChanged(Table({key: vip})))
     simulation.kill(silent)
     simulation.run(2)
-    rows = {row.node: row for row in shown(simulation, owner).rows}
+    rows = {row.node: row for row in shown(simulation, owner).candidates}
 
     assert {name: row.why for name, row in rows.items()} == {
         owner: Why.ELIGIBLE,
@@ -72,10 +73,10 @@ def test_each_candidate_that_is_none_says_why() -> None:
         "n8": Why.CORDONED,
         "n9": Why.SILENT,
     }
-    assert rows[NodeName(owner)].owner
-    assert (rows[NodeName(drainer)].beat_age_s or 1) < 0.5
-    assert (rows[NodeName(silent)].beat_age_s or 0) > 1
-    assert rows[NodeName("n9")].beat_age_s is None
+    assert shown(simulation, owner).owner == owner
+    assert (rows[NodeName(drainer)].heard_s or 1) < 0.5
+    assert (rows[NodeName(silent)].heard_s or 0) > 1
+    assert rows[NodeName("n9")].heard_s is None
 
 
 def test_an_address_of_no_table_is_shown_by_whoever_heard_its_claim() -> None:
@@ -86,5 +87,4 @@ def test_an_address_of_no_table_is_shown_by_whoever_heard_its_claim() -> None:
     simulation.tell(other, TableChanged(Table()))
     found = shown(simulation, other)
 
-    assert (found.owner, [row.why for row in found.rows]) == (owner, [Why.NOT_IN_TABLE])
-    assert member_id(NodeName(owner)) == found.version.owner
+    assert (found.owner, [row.why for row in found.candidates]) == (owner, [Why.NOT_IN_TABLE])
