@@ -21,7 +21,7 @@ from tests.l2.stories import started
 NAMES = ("n1", "n2", "n3")
 AT_ONCE_S = 0.1  # two that take an address which nobody has know of each other after so long
 SETTLED_S = 15.0
-EXAMPLES = settings().max_examples // 3  # each is a minute on the simulated LAN
+EXAMPLES = min(settings().max_examples // 3, 100)  # each is up to six minutes on the simulated LAN
 REASONS = (Why.NO_ADVERTISEMENT, Why.PINNED_ELSEWHERE, Why.NOT_READY, Why.OUT_OF_SERVICE, Why.CORDONED, Why.EXCLUDED)
 OF_FAILURES = frozenset(
     {
