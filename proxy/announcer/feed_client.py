@@ -11,8 +11,8 @@ import structlog
 
 from proxy.announcer.feed_frames import (
     SILENT_S,
-    Alive,
     BrokenFrameError,
+    Part,
     apply_part,
     parse_content,
 )
@@ -92,12 +92,13 @@ class FeedClient:
             self._stopped.wait(RETRY_S)
 
     def _listen(self, sock: socket.socket) -> None:
-        known = Said({})
+        known, whole = Said({}), False
         while not self._stopped.is_set():
             frame = parse_content(read_content(sock))
-            if isinstance(frame, Alive):
+            if isinstance(frame, Part):
+                known = apply_part(known, frame)
+                if frame.last:
+                    whole = True
+                    self._post(News(known, frame.age_s))
+            elif whole:  # of a proxy that only lists yet, what its predecessor told is no fresher for that
                 self._post(News(None, frame.age_s))
-                continue
-            known = apply_part(known, frame)
-            if frame.last:
-                self._post(News(known, frame.age_s))

@@ -31,7 +31,7 @@ class Part(msgspec.Struct, frozen=True, tag="part"):
 
 
 class Alive(msgspec.Struct, frozen=True, tag="alive"):
-    """Nothing has changed."""
+    """Nothing has changed, or nothing is known yet."""
 
     age_s: float = 0.0
 

@@ -114,9 +114,7 @@ class Feed:
                 version, told = self._wait(version)
                 age_s = self._age_s()
                 frames: list[Frame] = [] if told is None else [*split_change(known, told, age_s)]
-                if not frames and known is not None:
-                    frames = [Alive(age_s)]
-                for frame in frames:
+                for frame in frames or [Alive(age_s)]:
                     reader.sendall(pack_frame(frame))
                 known = known if told is None else told
         except OSError as error:

@@ -18,8 +18,9 @@ from proxy.addresses.types import Kind as NodeKind
 from proxy.addresses.types import NodeState
 from proxy.announcer.around import Surveyed
 from proxy.announcer.feed_client import FeedClient, Gone, News
-from proxy.announcer.feed_frames import PART, Part, pack_frame
+from proxy.announcer.feed_frames import PART, Alive, Part, pack_frame, parse_content
 from proxy.announcer.feed_server import Feed
+from proxy.announcer.feed_socket import read_content
 from proxy.announcer.served import Served
 from proxy.commits import Commit
 from proxy.l2.candidates import Demand
@@ -106,6 +107,15 @@ def test_nothing_is_said_before_the_kernel_has_agreed_to_something(world: World,
     feed.committed(serving())
 
     assert world.table() == set()
+
+
+@pytest.mark.usefixtures("feed")
+def test_a_proxy_that_knows_nothing_yet_says_that_it_lives(world: World) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as reader:
+        reader.settimeout(PATIENCE_S)
+        reader.connect(str(world.path))
+
+        assert isinstance(parse_content(read_content(reader)), Alive)
 
 
 def test_changes_are_followed(world: World, feed: Feed) -> None:
