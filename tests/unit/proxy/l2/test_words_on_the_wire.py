@@ -1,5 +1,6 @@
 """What is told to clients, what foreign hosts do, and what a node must have before it speaks."""
 
+import math
 from functools import partial
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ from proxy.l2.events import ArpKind, ArpSeen, LinkChanged, MoveAsked, Received, 
 from proxy.l2.evidence import DEFEND_S
 from proxy.l2.hearing import FRESH_INTERVALS
 from proxy.l2.messages import Claims, ClaimState, Header, Message
-from proxy.l2.types import DEFAULT, NODE_NETWORK, MemberId, Version, member_id
+from proxy.l2.types import DEFAULT, NODE_NETWORK, Key, MemberId, Version, member_id
 from tests.l2.lan import WIRE
 from tests.l2.simulation import Simulation, World
 from tests.l2.stories import SEEDS, others, retable, rows, started
@@ -44,18 +45,21 @@ def test_an_address_in_no_subnet_of_a_node_is_never_that_nodes() -> None:
     assert {simulation.owner_of(key) for key in simulation.keys} == {"n2"}
 
 
+def answer_as_a_printer(simulation: Simulation, key: Key, left_s: float = math.inf) -> None:
+    """A foreign host that has the address answers whoever asks, until it leaves."""
+    for name in simulation.nodes:
+        simulation.tell(name, ArpSeen(WIRE, ArpKind.REPLY, key.vip, "mac-printer", broadcast=False))
+    if simulation.now < left_s:
+        simulation.after(0.05, partial(answer_as_a_printer, simulation, key, left_s))
+
+
 def test_an_address_that_a_foreign_host_has_is_not_taken_and_it_is_told() -> None:
     simulation = Simulation(World(seed=1))
     key = simulation.keys[0]
     for name in simulation.nodes:
         simulation.boot(name)
 
-    def answer_probes() -> None:
-        for name in simulation.nodes:
-            simulation.tell(name, ArpSeen(WIRE, ArpKind.REPLY, key.vip, "mac-printer", broadcast=False))
-        simulation.after(0.05, answer_probes)
-
-    answer_probes()
+    answer_as_a_printer(simulation, key)
     simulation.run(10)
 
     assert simulation.answering[key] == ()
@@ -69,14 +73,7 @@ def test_an_address_that_a_foreign_host_leaves_is_taken_within_seconds() -> None
     for name in simulation.nodes:
         simulation.boot(name)
 
-    def answer_probes() -> None:
-        for name in simulation.nodes:
-            simulation.tell(name, ArpSeen(WIRE, ArpKind.REPLY, key.vip, "mac-printer", broadcast=False))
-        if simulation.now < left_s:
-            simulation.after(0.05, answer_probes)
-
-    left_s = simulation.now + 30
-    answer_probes()
+    answer_as_a_printer(simulation, key, simulation.now + 30)
     simulation.run(30 + DEFEND_S - 1)
     assert simulation.answering[key] == ()
 
