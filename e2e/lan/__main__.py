@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -18,7 +18,15 @@ from e2e.bench.report import describe_machine, write_between
 from e2e.lan.lan import Lan
 from e2e.lan.measure import Figure
 from e2e.lan.members import Family
-from e2e.lan.rows import Result, render_json, render_markdown, render_table
+from e2e.lan.rows import (
+    Result,
+    RowsError,
+    join_results,
+    parse_results,
+    render_json,
+    render_markdown,
+    render_table,
+)
 from e2e.lan.runs import run_once
 from e2e.lan.scenarios import BY_FLAG, Scenario
 from e2e.lan.speakers.closeby import Closeby
@@ -61,18 +69,35 @@ class Plan(NamedTuple):
     "--family", "families", multiple=True, type=click.Choice([f.value for f in Family]), help="Default: both."
 )
 @click.option("--nodes", default="3", show_default=True, type=click.Choice(["3", "5"]), help="On the LAN.")
+@click.option(
+    "--read",
+    "read_files",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Run nothing: join what --json wrote in earlier runs. Given several times, runs of one scenario are added.",
+)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="JSON lines go here, not to stdout.")
 @click.option("--markdown", type=click.Path(path_type=Path), help="Write the table and the machine to this file.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Work here, and leave the logs of all daemons.")
 def bench(**flags: Any) -> None:  # noqa: ANN401  # click passes flags by keyword, each typed by its option
     """Break a LAN of network namespaces in every way, and tell what its clients notice.
 
-    A run takes about 15 s, so all of it hours: --speaker, --scenario, --family and --runs make it shorter. A speaker
-    that can't run here is left out, with a sentence. Needs root; leaves nothing behind, also after Ctrl-C.
+    A run takes about 15 s, so all of it hours: --speaker, --scenario, --family and --runs make it shorter, and parts of
+    it that ran apart, or side by side, are joined by --read. A speaker that can't run here is left out, with a
+    sentence. Needs root; leaves nothing behind, also after Ctrl-C.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
         console.width = _WIDTH
+    if flags["read_files"]:
+        joined = join_results(chain.from_iterable(map(_read, flags["read_files"])))
+        if len({result.nodes for result in joined}) != 1:
+            raise click.BadParameter(
+                "one table is of LANs of one size, and of one result at least", param_hint="--read"
+            )
+        console.print(_table(joined))
+        _write(flags["markdown"], joined)
+        return
     results: list[Result] = []
     with _folder(flags["folder"]) as folder, _lines(flags["json_file"]) as lines:
         plan = _plan(flags, folder, console)
@@ -88,10 +113,7 @@ def bench(**flags: Any) -> None:  # noqa: ANN401  # click passes flags by keywor
                 console.print(_table(results))
     if len(results) < plan.size:
         sys.exit(1)
-    if flags["markdown"] is not None:
-        machine = f"{describe_machine(read_version())}; {plan.nodes} nodes on the LAN"
-        text = f"{machine}\n\n{render_markdown(render_table(results))}"
-        write_between(flags["markdown"], MARKS, text)
+    _write(flags["markdown"], results)
 
 
 def _plan(flags: Mapping[str, Any], folder: Path, console: Console) -> Plan:
@@ -124,6 +146,22 @@ def _run(plan: Plan, console: Console) -> Iterator[Result]:
                     runs.append(run_once(lan, speaker, scenario, family))
             console.print(f"{what}: {plan.runs} runs, {time.monotonic() - began:.0f} s", markup=False, highlight=False)
             yield Result(scenario.name, speaker.name, family, plan.nodes, tuple(runs))
+
+
+def _read(path: Path) -> tuple[Result, ...]:
+    """Exit 2 where the file isn't what --json wrote."""
+    try:
+        return parse_results(path.read_text())
+    except (RowsError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{path}: {error}", param_hint="--read") from error
+
+
+def _write(markdown: Path | None, results: Sequence[Result]) -> None:
+    """The table and the machine, where a file was given for them."""
+    if markdown is None:
+        return
+    machine = f"{describe_machine(read_version())}; {results[0].nodes} nodes on the LAN"
+    write_between(markdown, MARKS, f"{machine}\n\n{render_markdown(render_table(results))}")
 
 
 def _table(results: Sequence[Result]) -> Table:

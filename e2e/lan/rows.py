@@ -1,6 +1,6 @@
 """What was measured, as JSON lines and as a table. No I/O."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -24,6 +24,10 @@ class Result(msgspec.Struct, frozen=True):
 Table = tuple[tuple[str, ...], ...]
 
 
+class RowsError(Exception):
+    """Lines that are no results of this rig."""
+
+
 def render_json(result: Result) -> str:
     """One line: the spread of each figure, and all that it was made of."""
     line: dict[str, Any] = {
@@ -35,6 +39,34 @@ def render_json(result: Result) -> str:
         "runs": result.runs,
     }
     return msgspec.json.encode(line).decode()
+
+
+def parse_results(lines: str) -> tuple[Result, ...]:
+    """What `render_json` wrote, a result a line. RowsError names the line that is something else."""
+    results = []
+    for number, line in enumerate(lines.splitlines(), start=1):
+        try:
+            result = msgspec.json.decode(line, type=Result)
+        except msgspec.DecodeError as error:
+            raise RowsError(f"line {number}: {error}") from error
+        if result.scenario not in BY_NAME or not result.runs or any(set(run) != set(Figure) for run in result.runs):
+            raise RowsError(f"line {number}: no result of this version's scenarios and figures")
+        results.append(result)
+    return tuple(results)
+
+
+def join_results(results: Iterable[Result]) -> tuple[Result, ...]:
+    """One result for each scenario, family, LAN and speaker, with the runs of all, in the scenarios' order."""
+    runs: dict[tuple[str, str, int, str], tuple[Mapping[Figure, float], ...]] = {}
+    for result in results:
+        key = (result.scenario, result.family, result.nodes, result.speaker)
+        runs[key] = (*runs.get(key, ()), *result.runs)
+    order = list(BY_NAME)
+    keys = sorted(runs, key=lambda key: (order.index(key[0]), key[1:]))
+    return tuple(
+        Result(name, speaker, family, nodes, runs[name, family, nodes, speaker])
+        for name, family, nodes, speaker in keys
+    )
 
 
 def render_table(results: Sequence[Result]) -> Table:

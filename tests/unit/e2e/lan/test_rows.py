@@ -7,7 +7,15 @@ import msgspec
 import pytest
 
 from e2e.lan.measure import Figure
-from e2e.lan.rows import Result, render_json, render_markdown, render_table
+from e2e.lan.rows import (
+    Result,
+    RowsError,
+    join_results,
+    parse_results,
+    render_json,
+    render_markdown,
+    render_table,
+)
 
 RUN = dict.fromkeys(Figure, 0.0)
 
@@ -60,3 +68,37 @@ def test_a_line_of_json_has_every_figure_and_every_run() -> None:
     assert line["figures"]["client dark, s"] == {"p50": 0.9, "p95": 1.0, "max": 1.0, "runs": 2}
     assert [run["client dark, s"] for run in line["runs"]] == [0.9, 1.0]
     assert set(line["figures"]) == set(Figure)
+
+
+def test_results_are_read_back_as_they_were_written() -> None:
+    results = (result("closeby", 0.9, 1.0), result("keepalived 1 s", 0.5, scenario="node returns"))
+
+    assert parse_results("".join(render_json(each) + "\n" for each in results)) == results
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "{",
+        "[]",
+        render_json(result("closeby", 1.0, scenario="tea")),
+        msgspec.json.encode(result("closeby")).decode(),
+        msgspec.json.encode(Result("node lost", "closeby", "ipv4", 3, ({Figure.DARK: 1.0},))).decode(),
+    ],
+)
+def test_a_line_that_is_no_result_is_named(line: str) -> None:
+    with pytest.raises(RowsError, match="line 2: "):
+        parse_results(f"{render_json(result('closeby', 1.0))}\n{line}\n")
+
+
+def test_runs_of_one_scenario_with_one_speaker_are_joined_in_the_scenarios_order() -> None:
+    later, first, second = (
+        result("closeby", 0.1, scenario="node returns"),
+        result("closeby", 0.9),
+        result("closeby", 1.0),
+    )
+
+    joined = join_results([later, first, result("keepalived 1 s", 3.0), second])
+
+    assert joined == (result("closeby", 0.9, 1.0), result("keepalived 1 s", 3.0), later)
