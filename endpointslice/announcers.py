@@ -2,17 +2,15 @@
 
 closeby.dev/announce-on: node-1, node-2          only these
 closeby.dev/prefer-nodes: node-1=100, node-2=50  these before others, the highest weight first; 1 to 100, 100 if none
-closeby.dev/spread-clients: "true"               several nodes at once, each of which answers some clients
 """
 
 from typing import NamedTuple
 
-from endpointslice.metadata import ANNOUNCE_ON, PREFER_NODES, SPREAD_CLIENTS, Annotations
+from endpointslice.metadata import ANNOUNCE_ON, PREFER_NODES, Annotations
 from endpointslice.reasons import Reason, describe
 from endpointslice.types import NodeName, Skipped
 
 MOST_WEIGHT = 100
-_YES = "true"
 
 
 class Announcers(NamedTuple):
@@ -20,7 +18,6 @@ class Announcers(NamedTuple):
 
     only: frozenset[NodeName] = frozenset()  # empty: any
     preferred: tuple[tuple[NodeName, int], ...] = ()  # by name
-    spread: bool = False
 
 
 def read_announcers(annotations: Annotations | None, label: str, skipped: list[Skipped]) -> Announcers:
@@ -36,7 +33,7 @@ def read_announcers(annotations: Annotations | None, label: str, skipped: list[S
         else:
             weights[NodeName(name.strip())] = weight
     only = frozenset(NodeName(part) for part in _parts(annotations.announce_on))
-    return Announcers(only, tuple(sorted(weights.items())), annotations.spread_clients == _YES)
+    return Announcers(only, tuple(sorted(weights.items())))
 
 
 def render_announcers(asked: Announcers) -> dict[str, str]:
@@ -44,7 +41,6 @@ def render_announcers(asked: Announcers) -> dict[str, str]:
     texts = {
         ANNOUNCE_ON: ",".join(sorted(asked.only)),
         PREFER_NODES: ",".join(f"{name}={weight}" for name, weight in asked.preferred),
-        SPREAD_CLIENTS: _YES if asked.spread else "",
     }
     return {key: text for key, text in texts.items() if text}
 

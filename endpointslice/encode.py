@@ -84,7 +84,7 @@ def _encode_service(service: Service) -> Encoded:
         selector=_labels(service.selector),
     )
     ingress = [{"ip": ip, "ipMode": "VIP"} for ip in service.load_balancer_ips]
-    annotations = render_announcers(Announcers(service.announce_on, service.prefer_nodes, service.spread_clients))
+    annotations = render_announcers(Announcers(service.announce_on, service.prefer_nodes))
     known = {"creationTimestamp": service.created, "uid": service.uid, "annotations": annotations}
     head = _envelope(Kind.SERVICE, "v1", service.name, **known)
     return {**head, "spec": spec, **_given(status={"loadBalancer": {"ingress": ingress}} if ingress else None)}

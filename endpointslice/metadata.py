@@ -19,7 +19,6 @@ LEAVING_TAINT = "ToBeDeletedByClusterAutoscaler"  # KEP-3836: load balancers sho
 TRIGGERED = "endpoints.kubernetes.io/last-change-trigger-time"
 ANNOUNCE_ON = "closeby.dev/announce-on"
 PREFER_NODES = "closeby.dev/prefer-nodes"
-SPREAD_CLIENTS = "closeby.dev/spread-clients"
 
 
 class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -41,7 +40,6 @@ class Annotations(Wire, frozen=True):
     triggered: str | None = msgspec.field(default=None, name=TRIGGERED)
     announce_on: str | None = msgspec.field(default=None, name=ANNOUNCE_ON)
     prefer_nodes: str | None = msgspec.field(default=None, name=PREFER_NODES)
-    spread_clients: str | None = msgspec.field(default=None, name=SPREAD_CLIENTS)
 
 
 class OwnerReference(Wire, frozen=True):

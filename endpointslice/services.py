@@ -59,7 +59,6 @@ def convert_service(wire: api.Service, name: str) -> Converted:
         selector=frozenset((spec.selector or {}).items()),
         announce_on=announcers.only,
         prefer_nodes=announcers.preferred,
-        spread_clients=announcers.spread,
         created=wire.metadata.creation_timestamp or "",
         uid=wire.metadata.uid or "" if balanced else "",
     )

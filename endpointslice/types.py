@@ -89,7 +89,6 @@ class Service(msgspec.Struct, frozen=True, gc=False):
     selector: Labels = frozenset()
     announce_on: frozenset[NodeName] = frozenset()  # only these answer for load-balancer addresses; empty: any
     prefer_nodes: tuple[tuple[NodeName, int], ...] = ()  # these before others, by weight
-    spread_clients: bool = False  # several nodes answer for a load-balancer address, each some clients (experimental)
     created: str = ""  # metadata.creationTimestamp as sent, RFC 3339 in UTC: sorts as text; "" when absent
     uid: str = ""  # where it has load-balancer addresses: what is told of them belongs to it
 

@@ -165,7 +165,6 @@ def services(draw: st.DrawFn) -> Service:
         health_check_node_port=draw(port_numbers) if checked else 0,
         selector=frozenset(draw(st.dictionaries(texts, texts, max_size=2)).items()),
         announce_on=draw(st.frozensets(node_names, max_size=2)),
-        spread_clients=draw(st.booleans()),
         prefer_nodes=tuple(sorted(draw(st.dictionaries(node_names, st.integers(1, 100), max_size=2)).items())),
         created=draw(st.sampled_from(["", "2026-01-01T00:00:00Z"])),
         uid=draw(st.sampled_from(["", "a-b-c"])) if balanced else "",

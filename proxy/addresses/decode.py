@@ -9,7 +9,7 @@ from endpointslice.decode import UNREADABLE, DecodeError, WatchLine
 from endpointslice.metadata import Event, ObjectList, Status
 from proxy.addresses import wire
 from proxy.addresses.accept import Read
-from proxy.addresses.pools import check_advertisement, check_pool
+from proxy.addresses.pools import check_advertisement, check_pool, check_spread
 from proxy.addresses.services import convert_namespace, convert_node, convert_service, find_condition
 from proxy.addresses.types import (
     Advertisement,
@@ -39,6 +39,7 @@ class AdvertisementObject(msgspec.Struct, frozen=True):
 
     advertisement: Advertisement | None
     problems: tuple[Problem, ...] = ()
+    remarks: tuple[Problem, ...] = ()  # it is used all the same, but for these parts
 
 
 Object = Service | Namespace | Node | NodeState | PoolObject | AdvertisementObject
@@ -135,7 +136,7 @@ def convert_advertisement(advertisement: wire.Advertisement) -> AdvertisementObj
     """The advertisement with what is wrong with it."""
     problems: list[Problem] = []
     checked = check_advertisement(advertisement, problems)
-    return AdvertisementObject(checked, tuple(problems))
+    return AdvertisementObject(checked, tuple(problems), check_spread(advertisement))
 
 
 def _full_name(kind: Kind, metadata: wire.Metadata) -> str:

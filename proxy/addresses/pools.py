@@ -8,10 +8,13 @@ from itertools import combinations
 
 from proxy.addresses import wire
 from proxy.addresses.ranges import overlaps, parse_range, show_range
-from proxy.addresses.selectors import read_selector, read_selectors
+from proxy.addresses.selectors import matches_any, read_selector, read_selectors
 from proxy.addresses.types import Advertisement, Pool, Preference, Problem, Range
 from proxy.interfaces import is_interface_name
 
+SPREAD_ANNOTATION = "closeby.dev/spread-clients"  # of an L2Advertisement: its schema is MetalLB's, without such a field
+_SPREAD_FIELD = f"metadata.annotations[{SPREAD_ANNOTATION}]"
+_YES, _NO = "true", "false"
 _WEIGHTS = range(1, 101)
 
 
@@ -73,7 +76,18 @@ def check_advertisement(advertisement: wire.Advertisement, problems: list[Proble
         preferences=_preferences(spec.preferred_node_selectors or (), problems),
         interfaces=frozenset(interfaces),
         service_selectors=read_selectors("spec.serviceSelectors", spec.service_selectors, problems) or (),
+        spreads=(advertisement.metadata.annotations or {}).get(SPREAD_ANNOTATION) == _YES,
     )
+
+
+def check_spread(advertisement: wire.Advertisement) -> tuple[Problem, ...]:
+    """What makes no sense of its wish to spread clients. It is announced all the same, and spreads nothing."""
+    asked = (advertisement.metadata.annotations or {}).get(SPREAD_ANNOTATION, _NO)
+    if asked not in {_YES, _NO}:
+        return (Problem(_SPREAD_FIELD, f'"{asked}" is neither "true" nor "false": clients aren\'t spread'),)
+    if asked == _YES and advertisement.spec.preferred_node_selectors:
+        return (Problem(_SPREAD_FIELD, "spec.preferredNodeSelectors prefer nodes, so clients aren't spread"),)
+    return ()
 
 
 def _preferences(wires: Iterable[wire.PreferredNodes], problems: list[Problem]) -> tuple[Preference, ...]:
@@ -96,3 +110,9 @@ def check_unique(field: str, texts: Sequence[str], problems: list[Problem]) -> N
         for index, text in enumerate(texts)
         if text in texts[:index]
     ]
+
+
+def is_for(advertisement: Advertisement, pool: Pool) -> bool:
+    """Whether the pool's addresses are to be announced by it, but for what it says of Services."""
+    named = advertisement.pools or advertisement.pool_selectors
+    return not named or pool.name in advertisement.pools or matches_any(advertisement.pool_selectors, pool.labels)

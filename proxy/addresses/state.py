@@ -101,6 +101,7 @@ def list_problems(state: State) -> dict[tuple[Kind, str], str]:
     """What is wrong with pools and advertisements, in one line each."""
     told = {(Kind.POOL, name): "; ".join(map(str, problems)) for name, problems in state.accepted.problems.items()}
     for name, advertisement in state.of(Kind.ADVERTISEMENT, AdvertisementObject).items():
-        if advertisement.problems:
-            told[Kind.ADVERTISEMENT, name] = "; ".join(map(str, advertisement.problems))
+        wrong = (*advertisement.problems, *advertisement.remarks)
+        if wrong:
+            told[Kind.ADVERTISEMENT, name] = "; ".join(map(str, wrong))
     return told

@@ -85,6 +85,7 @@ class Advertisement(msgspec.Struct, frozen=True):
     preferences: tuple[Preference, ...] = ()
     interfaces: frozenset[str] = frozenset()
     service_selectors: tuple[Selector, ...] = ()
+    spreads: bool = False  # several nodes answer for one address, each some clients (experimental)
 
 
 class Namespace(msgspec.Struct, frozen=True):

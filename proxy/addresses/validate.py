@@ -4,18 +4,19 @@ The same functions as the controller's say what is valid; only unknown fields ar
 drops them before the controller could see them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
-from endpointslice.metadata import ANNOUNCE_ON, PREFER_NODES, SPREAD_CLIENTS
+from endpointslice.metadata import ANNOUNCE_ON, PREFER_NODES
 from endpointslice.types import Family
 from proxy.addresses import wire
 from proxy.addresses.accept import Read, accept_pools
 from proxy.addresses.decode import convert_advertisement, convert_pool
 from proxy.addresses.known_fields import find_unknown, suggest
 from proxy.addresses.plan import GROUP_VERSION
+from proxy.addresses.pools import SPREAD_ANNOTATION, is_for
 from proxy.addresses.requests import Refusal, read_request
 from proxy.addresses.services import (
     IPS_ANNOTATION,
@@ -24,11 +25,11 @@ from proxy.addresses.services import (
     SHARING_ANNOTATION,
     convert_service,
 )
-from proxy.addresses.types import DualStack, Kind, Problem
+from proxy.addresses.types import Advertisement, DualStack, Kind, Pool, Problem
 from proxy.yaml_documents import YamlError, iter_yaml
 
 _GROUP = "metallb.io/"
-_ANNOUNCERS = (ANNOUNCE_ON, PREFER_NODES, SPREAD_CLIENTS)  # theirs; the allocator reads none
+_ANNOUNCERS = (ANNOUNCE_ON, PREFER_NODES)  # theirs; the allocator reads none
 _ANNOTATIONS = (
     POOL_ANNOTATION,
     IPS_ANNOTATION,
@@ -115,6 +116,7 @@ def judge(documents: Iterable[Document], namespace: str) -> Verdict:
             advertisements.append((named, value))
     findings += _check_together(pools)
     findings += _check_references(advertisements, pools)
+    findings += _check_spreading(advertisements, pools)
     return Verdict(tuple(findings), counts)
 
 
@@ -163,7 +165,9 @@ def _check_object(
                 pools.setdefault(named.name, (named, read))
             case Kind.ADVERTISEMENT:
                 yield from find_unknown(value.get("spec"), wire.AdvertisementSpec, "spec")
-                yield from convert_advertisement(msgspec.convert(value, wire.Advertisement)).problems
+                read_one = convert_advertisement(msgspec.convert(value, wire.Advertisement))
+                yield from (*read_one.problems, *read_one.remarks)
+                yield from _check_annotations(value, (SPREAD_ANNOTATION,))
             case _:
                 yield from _check_service(value, named)
     except msgspec.ValidationError as error:
@@ -178,11 +182,20 @@ def _check_service(value: Mapping[str, Any], named: _Named) -> Iterator[Problem]
     found = read_request(anything)
     if service.wants and isinstance(found, Refusal):
         yield Problem("metadata.annotations", f"{found.rule}: {found.what}")
-    annotations = value["metadata"].get("annotations") or {} if isinstance(value.get("metadata"), dict) else {}
-    for key in annotations:
+    yield from _check_annotations(
+        value, (*_ANNOUNCERS, *(prefix + name for prefix in PREFIXES for name in _ANNOTATIONS))
+    )
+
+
+def _check_annotations(value: Mapping[str, Any], read: Collection[str]) -> Iterator[Problem]:
+    """Those of our prefixes that nobody reads on this kind."""
+    names = {full.partition("/")[2]: full for full in read}
+    for key in value["metadata"].get("annotations") or {}:
         prefix, _slash, name = str(key).partition("/")
-        if key not in _ANNOUNCERS and f"{prefix}/" in PREFIXES and name not in _ANNOTATIONS:
-            yield Problem(f"metadata.annotations[{key}]", f"nobody reads this{suggest(name, _ANNOTATIONS)}")
+        if key in read or f"{prefix}/" not in PREFIXES:
+            continue
+        place = "; it belongs on an L2Advertisement" if key == SPREAD_ANNOTATION else suggest(name, names)
+        yield Problem(f"metadata.annotations[{key}]", f"nobody reads this{place}")
 
 
 def _check_together(pools: Mapping[str, tuple[_Named, Read]]) -> Iterator[Finding]:
@@ -201,3 +214,32 @@ def _check_references(
             if pools and name not in pools:
                 what = f'no pool "{name}" is among these files{suggest(name, pools)}'
                 yield named.find(Kind.ADVERTISEMENT, Problem(f"spec.ipAddressPools[{index}]", what), fatal=False)
+
+
+def _check_spreading(
+    advertisements: Iterable[tuple[_Named, object]], pools: Mapping[str, tuple[_Named, Read]]
+) -> Iterator[Finding]:
+    """Advertisements that ask for clients to be spread, beside others that may be for the same addresses and don't."""
+    wires = [(named, msgspec.convert(value, wire.Advertisement)) for named, value in advertisements]
+    read = [(named, convert_advertisement(one).advertisement) for named, one in wires]
+    found = [(named, one) for named, one in read if one is not None]
+    field = f"metadata.annotations[{SPREAD_ANNOTATION}]"
+    known = [good.pool for _named, good in pools.values() if good.pool is not None]
+    for named, one in found:
+        for _other, other in found:
+            if one.spreads and not other.spreads and (shared := _meet(one, other, known)):
+                beside = f"L2Advertisement {other.name} is for {shared}, too, and doesn't ask for this"
+                problem = Problem(field, f"{beside}: clients aren't spread")
+                yield named.find(Kind.ADVERTISEMENT, problem, fatal=False)
+
+
+def _meet(one: Advertisement, other: Advertisement, pools: Iterable[Pool]) -> str:
+    """What both are for, in words; "": nothing, as far as these files tell. serviceSelectors may still part them."""
+    if one.service_selectors and other.service_selectors:
+        return ""
+    both = sorted(pool.name for pool in pools if is_for(one, pool) and is_for(other, pool))
+    both = both or sorted(one.pools & other.pools)
+    if both:
+        return f"pool {both[0]}"
+    named = any(each.pools or each.pool_selectors for each in (one, other))
+    return "" if named else "all pools"

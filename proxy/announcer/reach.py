@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from endpointslice.addresses import family_of
 from endpointslice.types import IP, Family, Labels, NodeName, ServiceName
+from proxy.addresses.pools import is_for
 from proxy.addresses.ranges import number_of
 from proxy.addresses.selectors import matches, matches_any
 from proxy.addresses.types import Advertisement, NodeState, Pool
@@ -66,7 +67,7 @@ class Advertising:
 
     def _for_pool(self, pool: Pool) -> tuple[Advertisement, ...]:
         if pool.name not in self._of_pool:
-            found = (one for _name, one in sorted(self._advertisements.items()) if _is_for(one, pool))
+            found = (one for _name, one in sorted(self._advertisements.items()) if is_for(one, pool))
             self._of_pool[pool.name] = tuple(found)
         return self._of_pool[pool.name]
 
@@ -99,9 +100,7 @@ def combine(advertisements: Iterable[Advertisement], nodes: Iterable[NodeState])
         if all(one.interfaces for one in here):
             interfaces[node.name] = frozenset().union(*(one.interfaces for one in here))
     everybody = len(allowed) == len(known) and bool(chosen)
-    return Reach(None if everybody else frozenset(allowed), weights, interfaces)
-
-
-def _is_for(advertisement: Advertisement, pool: Pool) -> bool:
-    named = advertisement.pools or advertisement.pool_selectors
-    return not named or pool.name in advertisement.pools or matches_any(advertisement.pool_selectors, pool.labels)
+    wishes = {one.spreads for one in chosen}
+    return Reach(
+        None if everybody else frozenset(allowed), weights, interfaces, spread=True in wishes, disagrees=len(wishes) > 1
+    )

@@ -113,7 +113,6 @@ def _demand(service: Service, slices: Mapping[SliceName, Slice], vip: IP) -> Dem
         ready={node: len(ips) for node, ips in ready.items()},
         draining=frozenset(draining),
         elsewhere=elsewhere,
-        spread=service.spread_clients,
         sticky=service.affinity_timeout_s is not None,
     )
 
@@ -122,8 +121,6 @@ def merge_demands(one: Demand, other: Demand) -> Demand:
     """Of two Services at one address. Under policy Local a node must serve both; else either is enough."""
     alike = {
         "prefer_close": one.prefer_close or other.prefer_close,
-        "spread": one.spread or other.spread,
-        "disagrees": one.spread != other.spread or one.disagrees or other.disagrees,
         "sticky": one.sticky or other.sticky,
     }
     if one.local != other.local:
@@ -204,15 +201,14 @@ def _make_vip(one: Served, wire: Channel, here: tuple[Around, Place], others: tu
     around, place = here
     reach = around.reaches.get(one.reach, EVERYWHERE)
     mine = judge(facts_of(around, place.node), one.demand, place.options, reach)
-    asks = place.options.shares and one.demand.spread
-    refusal = why_not_shared(one.demand) if asks else None
+    refusal = why_not_shared(one.demand, reach, place.options) if reach.spread else None
     return Vip(
         Key(one.vip, wire),
         mine=msgspec.structs.replace(mine, why=_judge_interface(mine.why, reach, wire, place)),
         others=others,
         local=one.demand.local,
         prefer_close=one.demand.prefer_close,
-        shared=asks and refusal is None,
+        shared=reach.spread and refusal is None,
         not_shared=refusal.value if refusal is not None else "",
     )
 

@@ -89,7 +89,7 @@ _MOST_PORT = 65532
 @click.option(
     "--experimental-spread-clients",
     is_flag=True,
-    help='Services annotated closeby.dev/spread-clients="true" are answered for by several nodes at once.',
+    help='Addresses of L2Advertisements annotated closeby.dev/spread-clients="true" are answered for by several nodes.',
 )
 @click.option(
     "--gateway", multiple=True, metavar="IP", help="The router of its subnet, where no default route says so."

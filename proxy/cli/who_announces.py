@@ -84,7 +84,7 @@ def _show(status: Status, vips: tuple[VipStatus, ...]) -> None:
 def _show_share(one: VipStatus) -> list[str]:
     lines = []
     if one.not_shared:
-        lines.append(f"{one.vip}: asks for clients to be spread, and isn't: {one.not_shared}")
+        lines.append(f"{one.vip}: an L2Advertisement asks for clients to be spread; they aren't: {one.not_shared}")
     if one.sharers:
         lines.append(f"{one.vip}: {one.clients} clients spread over {', '.join(one.sharers)} (experimental)")
     lines += [

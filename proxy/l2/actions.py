@@ -114,7 +114,7 @@ class Note(StrEnum):
     DRAINED = "drained"
     SHARED = "shared"  # members came or went for an address that several share
     SHARE_ROUTED = "share-routed"  # a router asks for it: all behind it come to one node; ECMP or BGP would spread them
-    NOT_SHARED = "not-shared"  # its Services ask for it, and something contradicts it
+    NOT_SHARED = "not-shared"  # an advertisement asks for it, and something contradicts it
 
 
 class Report(msgspec.Struct, frozen=True):

@@ -73,6 +73,8 @@ class Reach(msgspec.Struct, frozen=True, omit_defaults=True):
     nodes: frozenset[NodeName] | None = None  # None: all
     weights: Mapping[NodeName, int] = msgspec.field(default_factory=dict)  # sums of preferredNodeSelectors
     interfaces: Mapping[NodeName, frozenset[str]] = msgspec.field(default_factory=dict)  # absent: any
+    spread: bool = False  # clients should be spread over several nodes
+    disagrees: bool = False  # one advertisement says so, and another doesn't
 
 
 EVERYWHERE = Reach()
@@ -88,8 +90,6 @@ class Demand(msgspec.Struct, frozen=True):
     ready: Mapping[NodeName, int] = msgspec.field(default_factory=dict)  # ready endpoints of each node
     draining: frozenset[NodeName] = frozenset()  # nodes with serving endpoints that terminate
     elsewhere: bool = False  # endpoints without a node serve: they make nobody local, but somebody serves
-    spread: bool = False  # clients should be spread over several nodes
-    disagrees: bool = False  # Services at the address don't agree on that
     sticky: bool = False  # sessionAffinity ClientIP
 
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from endpointslice.types import IP
-from proxy.l2.candidates import Demand
+from proxy.l2.candidates import Demand, Options, Reach
 from proxy.l2.types import NOBODY, Key, MemberId, key_hash, rendezvous
 
 MOST_WEIGHT = 16
@@ -36,20 +36,30 @@ NO_SHARE = Share()
 
 
 class NoShare(StrEnum):
-    """Why an address whose Service asks for it isn't shared; stable codes."""
+    """Why an address whose advertisement asks for it isn't shared; stable codes."""
 
     AFFINITY = "session-affinity"  # who is moved to another node loses the endpoint that it is bound to
     ONE_NODE = "one-node"  # only one node is allowed, or has endpoints under externalTrafficPolicy Local
-    SHARED_ADDRESS = "service-not-asking"  # another Service at the address doesn't ask for it
+    PREFERRED = "nodes-preferred"  # a Service or an advertisement prefers nodes, and all would answer
+    DISAGREE = "advertisements-disagree"  # another advertisement for the address doesn't ask for it
+    OFF = "not-enabled"  # announcers have to be told so
 
 
-def why_not_shared(demand: Demand) -> NoShare | None:
-    """What contradicts sharing; None: nothing."""
+def why_not_shared(demand: Demand, reach: Reach, options: Options) -> NoShare | None:
+    """What contradicts sharing; None: nothing. The same on every node, as all read the same API."""
+    if not options.shares:
+        return NoShare.OFF
+    if reach.disagrees:
+        return NoShare.DISAGREE
     if demand.sticky:
         return NoShare.AFFINITY
-    if len(demand.pinned) == 1 or (demand.local and len(demand.ready) <= 1):
-        return NoShare.ONE_NODE
-    return NoShare.SHARED_ADDRESS if demand.disagrees else None
+    if demand.preferred or reach.weights:
+        return NoShare.PREFERRED
+    limits = [nodes for nodes in (demand.pinned, reach.nodes) if nodes]
+    if demand.local:
+        limits.append(frozenset(demand.ready))
+    alone = bool(limits) and len(frozenset.intersection(*limits)) <= 1
+    return NoShare.ONE_NODE if alone else None
 
 
 @lru_cache(maxsize=65536)

@@ -80,9 +80,9 @@ class Node:
         """A file of the Secret."""
         (self.keys / str(number)).write_bytes(key)
 
-    def serve(self, *vips: IP, only: frozenset[NodeName] = frozenset(), spread: bool = False) -> None:
+    def serve(self, *vips: IP, only: frozenset[NodeName] = frozenset()) -> None:
         """What the node's kernel serves from now on: a Service of policy Cluster for each address; `only`: its pin."""
-        head = replace(_PLAIN, announce_on=only, spread_clients=spread)
+        head = replace(_PLAIN, announce_on=only)
         services, slices = {}, {}
         for vip in vips:
             name = ServiceName(f"default/{vip}")
@@ -170,10 +170,10 @@ class Lan:
         self._socket = run_in(client.netns, lambda: PacketSocket("eth0", _ECHO_ID))
 
     def tell(self, *nodes: NodeState, advertisements: Sequence[Advertisement] = ()) -> None:
-        """What the API has, to all nodes: these Nodes and plain ones, and a pool of V4 if there are advertisements."""
+        """What the API has, to all nodes: these Nodes and plain ones, and a pool of all addresses if advertised."""
         states = {node.name: NodeState(NodeName(node.name)) for node in self.nodes} | {one.name: one for one in nodes}
-        first, last = number_of(V4[0]), number_of(V4[-1])
-        pool = Pool("lan", (Range(Family.IPV4, first, last),))
+        first, last, v6 = number_of(V4[0]), number_of(V4[-1]), number_of(V6)
+        pool = Pool("lan", (Range(Family.IPV4, first, last), Range(Family.IPV6, v6, v6)))
         state = State(
             objects={Kind.NODE: {name: Change(Kind.NODE, name, one) for name, one in states.items()}},
             accepted=Accepted({"lan": pool} if advertisements else {}),

@@ -11,6 +11,7 @@ from e2e.world.hosts import Host
 from e2e.world.links import render_member
 from e2e.world.netns import create_namespaces, remove_namespaces, run_ip, unique_prefix
 from endpointslice.types import IP, NodeName
+from proxy.addresses.types import Advertisement
 from proxy.l2.shares import choose_sharer
 from proxy.l2.types import Channel, Key, member_id
 from tests.netns.announcer.caches import read_entry, send_datagram
@@ -19,6 +20,8 @@ from tests.netns.announcer.lan import V4, V6, Lan, Node, open_lan, wait_for
 pytestmark = pytest.mark.netns
 
 FLAGS = ("--experimental-spread-clients",)
+SPREAD = Advertisement("spread", spreads=True)
+DISAGREES = "advertisements-disagree"
 WIRES = {V4[0]: Channel("172.30.0.0/24"), V6: Channel("fd00:172:30::/64")}
 CLIENTS = 6
 
@@ -75,9 +78,8 @@ def share_is_known(lan: Lan, vip: IP) -> bool:
 
 
 def start_sharing(lan: Lan, vip: IP) -> None:
-    for node in lan.nodes:
-        node.serve(vip, spread=True)
-        node.start()
+    lan.tell(advertisements=[SPREAD])
+    lan.start(vip)
     wait_for(lambda: share_is_known(lan, vip))
 
 
@@ -105,14 +107,28 @@ def test_each_client_comes_to_its_own_node_and_only_those_of_a_lost_one_are_move
         assert heard == [], "a broadcast would bring everybody to one node"
 
 
-def test_without_the_flag_the_annotation_changes_nothing(tmp_path: Path) -> None:
+def test_without_the_flag_the_annotation_changes_nothing_and_who_announces_says_so(tmp_path: Path) -> None:
     with open_lan(tmp_path) as lan:
-        for node in lan.nodes:
-            node.serve(V4[0], spread=True)
-            node.start()
+        lan.tell(advertisements=[SPREAD])
+        lan.start(V4[0])
         lan.owner(V4[0])
 
-        assert all(found.sharers == () for node in lan.nodes if (found := node.vip(V4[0])) is not None)
+        said = [found for node in lan.nodes if (found := node.vip(V4[0])) is not None]
+        assert [(found.sharers, found.not_shared) for found in said] == [((), "not-enabled")] * len(lan.nodes)
+
+
+def test_once_another_advertisement_for_the_address_disagrees_one_node_answers_all_clients(lan: Lan) -> None:
+    start_sharing(lan, V4[0])
+
+    lan.tell(advertisements=[SPREAD, Advertisement("plain")])
+
+    wait_for(lambda: [found.not_shared for node in lan.nodes if (found := node.vip(V4[0]))] == [DISAGREES] * 3)
+    assert all(found.sharers == () for node in lan.nodes if (found := node.vip(V4[0])) is not None)
+    owner = lan.owner(V4[0])
+    with open_clients(lan) as hosts:
+        for host in hosts:
+            send_datagram(host, V4[0])
+        wait_for(lambda: set(believed(hosts, V4[0]).values()) == {owner.mac})
 
 
 def test_who_announces_names_the_sharers_and_the_clients(lan: Lan) -> None:

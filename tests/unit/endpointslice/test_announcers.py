@@ -16,8 +16,6 @@ N1, N2 = NodeName("n1"), NodeName("n2")
         pytest.param(Annotations(), Announcers(), id="none of ours"),
         pytest.param(Annotations(announce_on=" n1 ,n2,, "), Announcers(frozenset({N1, N2})), id="only these"),
         pytest.param(Annotations(prefer_nodes="n2, n1 = 5"), Announcers(preferred=((N1, 5), (N2, 100))), id="weights"),
-        pytest.param(Annotations(spread_clients="true"), Announcers(spread=True), id="several at once"),
-        pytest.param(Annotations(spread_clients="yes"), Announcers(), id="several at once in no word that is known"),
         pytest.param(Annotations(prefer_nodes="n1=5,n1=7"), Announcers(preferred=((N1, 7),)), id="named twice"),
     ],
 )

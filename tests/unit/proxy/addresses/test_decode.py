@@ -93,6 +93,28 @@ def test_what_has_a_field_of_another_type_is_there_and_says_so(kind: Kind) -> No
     assert "Expected" in str(problems[0])
 
 
+@pytest.mark.parametrize(
+    ("asked", "spec", "spreads", "remark"),
+    [
+        ("true", {}, True, ""),
+        ("false", {}, False, ""),
+        ("yes", {}, False, "neither"),
+        ("true", {"preferredNodeSelectors": [{"weight": 1, "preference": {}}]}, True, "prefer nodes"),
+    ],
+)
+def test_an_advertisement_that_spreads_clients_stays_valid_whatever_word_it_uses(
+    asked: str, spec: object, remark: str, *, spreads: bool
+) -> None:
+    metadata = {"name": "a", "annotations": {"closeby.dev/spread-clients": asked}}
+
+    found = decode(Kind.ADVERTISEMENT, {"metadata": metadata, "spec": spec})
+
+    assert isinstance(found, AdvertisementObject)
+    assert found.advertisement is not None
+    assert (found.advertisement.spreads, found.problems) == (spreads, ())
+    assert [remark in str(one) for one in found.remarks] == ([True] if remark else [])
+
+
 def test_a_service_that_can_not_be_read_is_no_deletion() -> None:
     change = decode_object(Kind.SERVICE, json.dumps({"metadata": METADATA, "spec": {"ports": 3}}).encode())
 

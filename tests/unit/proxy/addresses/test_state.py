@@ -6,7 +6,7 @@ from proxy.addresses.accept import Read
 from proxy.addresses.allocate import Classes
 from proxy.addresses.decode import AdvertisementObject, Change, PoolObject
 from proxy.addresses.state import State, apply_changes, apply_list, build_world, list_problems
-from proxy.addresses.types import Kind, Node, Problem
+from proxy.addresses.types import Advertisement, Kind, Node, Problem
 from tests.unit.proxy.addresses.builders import namespace, pool, service
 
 BROKEN = (Problem("spec.addresses", "none given"),)
@@ -94,6 +94,13 @@ def test_what_is_wrong_with_an_advertisement_is_reported() -> None:
     assert list_problems(apply_list(State(), Kind.ADVERTISEMENT, [change])) == {
         (Kind.ADVERTISEMENT, "a"): "spec.addresses: none given"
     }
+
+
+def test_a_part_of_an_advertisement_that_does_nothing_is_reported() -> None:
+    remark = Problem("metadata.annotations[closeby.dev/spread-clients]", "neither")
+    change = Change(Kind.ADVERTISEMENT, "a", AdvertisementObject(Advertisement("a"), (), (remark,)))
+
+    assert list_problems(apply_list(State(), Kind.ADVERTISEMENT, [change])) == {(Kind.ADVERTISEMENT, "a"): str(remark)}
 
 
 def test_a_nodes_heartbeat_is_no_news() -> None:

@@ -16,6 +16,16 @@ spec: {addresses: [%s]}
 """
 
 
+SPREAD = "metadata.annotations[closeby.dev/spread-clients]"
+PLAIN = "\n{kind: L2Advertisement, apiVersion: metallb.io/v1beta1, metadata: {name: plain}}\n"
+
+
+def spreading(name: str, asked: str = "true", spec: str = "") -> str:
+    annotations = f'{{closeby.dev/spread-clients: "{asked}"}}'
+    metadata = f"{{name: {name}, annotations: {annotations}}}"
+    return f"\n{{kind: L2Advertisement, apiVersion: metallb.io/v1beta1, metadata: {metadata}, spec: {{{spec}}}}}\n"
+
+
 def said(text: str, namespace: str = "metallb-system") -> list[str]:
     parts = [*read_documents("f.yaml", text.encode())]
     documents = [part for part in parts if isinstance(part, Document)]
@@ -118,6 +128,67 @@ def pool(name: str, *addresses: str) -> str:
                 ),
             ],
             id="a Service's annotations",
+        ),
+        pytest.param(spreading("x"), [], id="an advertisement that spreads clients"),
+        pytest.param(
+            spreading("x", "yes"),
+            [
+                (
+                    f'f.yaml document 1: L2Advertisement x: {SPREAD}: "yes" is neither "true" nor "false": clients '
+                    "aren't spread"
+                )
+            ],
+            id="one that says so in another word",
+        ),
+        pytest.param(
+            spreading("x", spec="preferredNodeSelectors: [{weight: 1, preference: {}}]"),
+            [
+                (
+                    f"f.yaml document 1: L2Advertisement x: {SPREAD}: spec.preferredNodeSelectors prefer nodes, so "
+                    "clients aren't spread"
+                )
+            ],
+            id="one that prefers nodes",
+        ),
+        pytest.param(
+            pool("a", "192.0.2.0/30") + "---" + spreading("x", spec="ipAddressPools: [a]") + "---" + PLAIN,
+            [
+                (
+                    f"f.yaml document 2: L2Advertisement x: {SPREAD}: L2Advertisement plain is for pool a, too, and "
+                    "doesn't ask for this: clients aren't spread"
+                )
+            ],
+            id="one beside another that doesn't",
+        ),
+        pytest.param(
+            spreading("x") + "---" + PLAIN,
+            [
+                (
+                    f"f.yaml document 1: L2Advertisement x: {SPREAD}: L2Advertisement plain is for all pools, too, and "
+                    "doesn't ask for this: clients aren't spread"
+                )
+            ],
+            id="the same, of all pools, which are elsewhere",
+        ),
+        pytest.param(
+            spreading("x", spec="ipAddressPools: [a]") + "---" + spreading("y", "false", spec="ipAddressPools: [b]"),
+            [],
+            id="two for other pools",
+        ),
+        pytest.param(
+            spreading("x").replace("spread-clients", "spread-client"),
+            [
+                (
+                    "f.yaml document 1: L2Advertisement x: metadata.annotations[closeby.dev/spread-client]: nobody "
+                    'reads this; did you mean "spread-clients"?'
+                )
+            ],
+            id="a misspelt annotation of an advertisement",
+        ),
+        pytest.param(
+            '{apiVersion: v1, kind: Service, metadata: {name: s, annotations: {closeby.dev/spread-clients: "true"}}}',
+            [f"f.yaml document 1: Service s: {SPREAD}: nobody reads this; it belongs on an L2Advertisement"],
+            id="a Service that asks for clients to be spread",
         ),
         pytest.param(
             "kind: Service\napiVersion: v1", ["f.yaml document 1: Service: metadata.name: none given"], id="no name"

@@ -177,6 +177,15 @@ SSD, RACK_B = has("disk", "ssd"), has("rack", "b")
             Reach(interfaces={N1: frozenset({"eth1"})}),
             id="one without interfaces allows all",
         ),
+        pytest.param([Advertisement("a", spreads=True)], Reach(spread=True), id="clients are to be spread"),
+        pytest.param(
+            [Advertisement("a", spreads=True), Advertisement("b", spreads=True)], Reach(spread=True), id="all say so"
+        ),
+        pytest.param(
+            [Advertisement("a", spreads=True, node_selectors=(RACK_B,)), Advertisement("b")],
+            Reach(spread=True, disagrees=True),
+            id="one says so, and another doesn't, whatever nodes they select",
+        ),
     ],
 )
 def test_what_advertisements_say_together(advertisements: list[Advertisement], reach: Reach) -> None:

@@ -39,6 +39,8 @@ VIP, OTHER = IP("192.0.2.10"), IP("198.51.100.10")
 WEB = Service(ServiceName("default/web"), (IP("10.96.0.1"),), (), load_balancer_ips=(VIP,))
 LOCAL = TrafficPolicy.LOCAL
 LAN = Channel("192.0.2.0/24")
+SHARING = Options(shares=True)
+KEY = Key(VIP, LAN)
 HERE = Place(N1, {LAN: "eth0"}, ["eth0", "eth1"])
 
 
@@ -144,6 +146,34 @@ def test_each_node_is_judged_by_its_own_facts() -> None:
 
     assert vip.mine.why is Why.EXCLUDED
     assert {other.node: other.why for other in vip.others} == {N2: Why.OUT_OF_SERVICE, N3: Why.NO_NODE}
+
+
+@pytest.mark.parametrize(
+    ("reach", "demand", "options", "shared", "why"),
+    [
+        pytest.param(Reach(spread=True), Demand(elsewhere=True), SHARING, True, "", id="asked for"),
+        pytest.param(Reach(), Demand(elsewhere=True), SHARING, False, "", id="not asked for"),
+        pytest.param(
+            Reach(spread=True), Demand(elsewhere=True), Options(), False, "not-enabled", id="the flag isn't given"
+        ),
+        pytest.param(
+            Reach(spread=True),
+            Demand(elsewhere=True, sticky=True),
+            SHARING,
+            False,
+            "session-affinity",
+            id="contradicted by the Service",
+        ),
+    ],
+)
+def test_an_address_is_shared_if_its_advertisements_ask_for_it_and_nothing_contradicts(
+    reach: Reach, demand: Demand, options: Options, why: str, *, shared: bool
+) -> None:
+    said = Said({VIP: Served(VIP, demand, "a")}, around(a=reach))
+
+    vip = make_table(said, HERE._replace(options=options)).vips[KEY]
+
+    assert (vip.shared, vip.not_shared) == (shared, why)
 
 
 def test_where_no_node_is_known_all_are_as_good() -> None:

@@ -6,14 +6,16 @@ from ipaddress import IPv4Address
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from endpointslice.types import IP, NodeName
-from proxy.l2.candidates import Demand
+from proxy.l2.candidates import Demand, Options, Reach
 from proxy.l2.shares import MOST_WEIGHT, NoShare, choose_sharer, why_not_shared
 from proxy.l2.types import NOBODY, Channel, Key, MemberId, member_id
 
 KEY = Key(IP("192.0.2.1"), Channel("192.0.2.0/24"))
 N1, N2, N3 = (NodeName(name) for name in ("n1", "n2", "n3"))
+SPREAD = Reach(spread=True)
 MEMBERS = {member_id(name): 1 for name in (N1, N2, N3)}
 weights = st.dictionaries(st.integers(1, 2**64 - 1).map(MemberId), st.integers(1, 20), min_size=1, max_size=6)
 requesters = st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)).map(lambda ip: IP(str(ip)))
@@ -73,17 +75,30 @@ def test_a_weight_beyond_reason_costs_no_more_time_than_the_largest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("demand", "why"),
+    ("demand", "reach", "why"),
     [
-        pytest.param(Demand(spread=True), None, id="nothing stands in the way"),
-        pytest.param(Demand(spread=True, sticky=True), NoShare.AFFINITY, id="affinity"),
-        pytest.param(Demand(spread=True, pinned=frozenset({N1})), NoShare.ONE_NODE, id="pinned to one node"),
-        pytest.param(Demand(spread=True, pinned=frozenset({N1, N2})), None, id="pinned to two"),
-        pytest.param(Demand(spread=True, local=True, ready={N1: 4}), NoShare.ONE_NODE, id="Local, on one node"),
-        pytest.param(Demand(spread=True, local=True, ready={N1: 4, N2: 1}), None, id="Local, on two"),
-        pytest.param(Demand(spread=True, ready={N1: 4}), None, id="Cluster, on one"),
-        pytest.param(Demand(spread=True, disagrees=True), NoShare.SHARED_ADDRESS, id="another Service there"),
+        pytest.param(Demand(), SPREAD, None, id="nothing stands in the way"),
+        pytest.param(Demand(sticky=True), SPREAD, NoShare.AFFINITY, id="affinity"),
+        pytest.param(Demand(pinned=frozenset({N1})), SPREAD, NoShare.ONE_NODE, id="pinned to one node"),
+        pytest.param(Demand(pinned=frozenset({N1, N2})), SPREAD, None, id="pinned to two"),
+        pytest.param(Demand(local=True, ready={N1: 4}), SPREAD, NoShare.ONE_NODE, id="Local, on one node"),
+        pytest.param(Demand(local=True, ready={N1: 4, N2: 1}), SPREAD, None, id="Local, on two"),
+        pytest.param(Demand(ready={N1: 4}), SPREAD, None, id="Cluster, on one"),
+        pytest.param(Demand(), replace(SPREAD, nodes=frozenset({N1})), NoShare.ONE_NODE, id="advertised on one"),
+        pytest.param(
+            Demand(pinned=frozenset({N1, N2})),
+            replace(SPREAD, nodes=frozenset({N2, N3})),
+            NoShare.ONE_NODE,
+            id="pinned and advertised on one",
+        ),
+        pytest.param(Demand(preferred={N1: 9}), SPREAD, NoShare.PREFERRED, id="the Service prefers a node"),
+        pytest.param(Demand(), replace(SPREAD, weights={N1: 9}), NoShare.PREFERRED, id="an advertisement does"),
+        pytest.param(Demand(), replace(SPREAD, disagrees=True), NoShare.DISAGREE, id="another advertisement"),
     ],
 )
-def test_what_contradicts_sharing(demand: Demand, why: NoShare | None) -> None:
-    assert why_not_shared(demand) == why
+def test_what_contradicts_sharing(demand: Demand, reach: Reach, why: NoShare | None) -> None:
+    assert why_not_shared(demand, reach, Options(shares=True)) == why
+
+
+def test_nothing_is_shared_by_announcers_that_were_not_told_to() -> None:
+    assert why_not_shared(Demand(), SPREAD, Options()) is NoShare.OFF
