@@ -37,7 +37,7 @@ class VipStatus(msgspec.Struct, frozen=True):
     owner: NodeName  # "": nobody, as far as is known
     mine: str  # what this node does for it
     epoch: int
-    foreign: str  # the MAC of a host that is no member and has answered for it; "": none was seen for a minute
+    foreign: str  # the MAC of a host that is no member and has answered for it lately; "": none has
     heirs: tuple[NodeName, ...]  # named by the owner; else in the order of the election
     candidates: tuple[CandidateStatus, ...]
     sharers: tuple[NodeName, ...] = ()  # of an address that several nodes share

@@ -83,10 +83,10 @@ def _contradict(draft: Draft, hold: Hold, entry: ClaimState) -> ClaimState | Non
     if entry.released or draft.now - hold.claimed_s < draft.timing.look_s:
         return None
     if hold.owner == draft.me:
-        again = draft.now - hold.defended_s >= ANNOUNCE_AGAIN_S and hold.mine is Mine.HOLD
+        again = draft.now - hold.repeated_s >= ANNOUNCE_AGAIN_S and hold.mine is Mine.HOLD
         changed = replace(hold, claimed_s=draft.now)
         if again:
-            changed = replace(changed, announce_s=min(hold.announce_s, draft.now), defended_s=draft.now)
+            changed = replace(changed, announce_s=min(hold.announce_s, draft.now), repeated_s=draft.now)
         draft.put_hold(changed)
         return state_of(changed)
     draft.put_hold(replace(hold, claimed_s=draft.now))

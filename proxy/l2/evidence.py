@@ -18,7 +18,9 @@ from proxy.l2.types import NOBODY, OWNING, Key, Mine
 
 OLDEST_S = 0.1  # a request that waited longer is not answered
 DEFEND_S = 10.0  # RFC 5227: at most one packet against a foreign host in so long
-CONFLICT_S = 60.0  # a foreign host that wasn't seen for so long is gone
+MAX_CONFLICTS = 10  # RFC 5227: attempts in a row that a foreign host answered; then they come slower
+RATE_LIMIT_INTERVAL_S = 60.0  # RFC 5227
+CONFLICT_S = RATE_LIMIT_INTERVAL_S + 10.0  # a foreign host that wasn't seen for so long is gone: longer than any pause
 ASKED_S = 1.0  # how exactly it is known when a client asked last
 
 
@@ -137,8 +139,14 @@ def give_in(draft: Draft, hold: Hold) -> None:
 
 
 def is_in_use(hold: Hold, now: float) -> bool:
-    """Whether a foreign host has answered lately for a key that no member owns: then it is left alone."""
-    return hold.owner == NOBODY and hold.foreign is not None and now - hold.foreign.seen_s < DEFEND_S
+    """Whether a foreign host has answered lately for a key that no member owns: then it is left alone.
+
+    After ten attempts that it answered the next ones come once a minute.
+    """
+    if hold.owner != NOBODY or hold.foreign is None:
+        return False
+    wait_s = RATE_LIMIT_INTERVAL_S if hold.foreign.conflicts >= MAX_CONFLICTS else DEFEND_S
+    return now - hold.foreign.seen_s < wait_s
 
 
 def find_foreign(members: Iterable[Member], hold: Hold, now: float) -> str:
@@ -149,9 +157,13 @@ def find_foreign(members: Iterable[Member], hold: Hold, now: float) -> str:
     return "" if any(member.path(hold.key.wire).mac == seen.mac for member in members) else seen.mac
 
 
-def _note_foreign(before: Foreign | None, mac: str, now: float) -> Foreign:
-    same = before is not None and before.mac == mac and now - before.seen_s < CONFLICT_S
-    return Foreign(mac, before.since_s if before is not None and same else now, now)
+def _note_foreign(hold: Hold, mac: str, now: float) -> Foreign:
+    """With the attempts in a row that were answered, by whatever host; one is under way from its turn on."""
+    before = hold.foreign
+    answered = hold.owner == NOBODY and (hold.take_s is not None or hold.probes > 0)
+    if before is None or now - before.seen_s >= CONFLICT_S:
+        return Foreign(mac, now, now, int(answered))
+    return Foreign(mac, before.since_s if before.mac == mac else now, now, before.conflicts + answered)
 
 
 def _see_foreign(draft: Draft, event: ArpSeen, hold: Hold) -> None:
@@ -160,7 +172,7 @@ def _see_foreign(draft: Draft, event: ArpSeen, hold: Hold) -> None:
     Say so. An owner with a majority defends (RFC 5227); one without lets the gateway judge. Others don't take it.
     """
     lately = draft.now - hold.defended_s < DEFEND_S
-    changed = replace(hold, foreign=_note_foreign(hold.foreign, event.mac, draft.now))
+    changed = replace(hold, foreign=_note_foreign(hold, event.mac, draft.now))
     if not lately:
         draft.report(Note.ADDRESS_CONFLICT, hold.key, detail=event.mac)
         changed = replace(changed, defended_s=draft.now)

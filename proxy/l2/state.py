@@ -123,6 +123,7 @@ class Foreign(NamedTuple):
     mac: str
     since_s: float
     seen_s: float  # last
+    conflicts: int = 0  # attempts to take the key, in a row, that a foreign host answered
 
 
 class Hold(msgspec.Struct, frozen=True):
@@ -153,6 +154,7 @@ class Hold(msgspec.Struct, frozen=True):
     announce_s: float = LATER  # when to announce next
     rounds: int = 0
     claimed_s: float = NEVER  # when a lower claim was last answered
+    repeated_s: float = NEVER  # when clients were last told again since another member claimed it
     defended_s: float = NEVER  # when a foreign host was last told
     foreign: Foreign | None = None  # the last that was seen
     asked_s: float = NEVER  # when a client last asked

@@ -8,14 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from endpointslice.types import NodeName
-from proxy.l2.actions import Announce, Note
+from proxy.l2.actions import Action, Announce, Note, Probe
 from proxy.l2.candidates import Table
 from proxy.l2.events import ArpKind, ArpSeen, LinkChanged, MoveAsked, Received, TableChanged
-from proxy.l2.evidence import DEFEND_S
+from proxy.l2.evidence import DEFEND_S, MAX_CONFLICTS, RATE_LIMIT_INTERVAL_S, find_foreign
 from proxy.l2.hearing import FRESH_INTERVALS
 from proxy.l2.messages import Claims, ClaimState, Header, Message
 from proxy.l2.types import DEFAULT, NODE_NETWORK, Key, MemberId, Version, member_id
 from tests.l2.lan import WIRE
+from tests.l2.node import Node
 from tests.l2.simulation import Simulation, World
 from tests.l2.stories import SEEDS, others, retable, rows, started
 
@@ -94,6 +95,80 @@ def test_an_owner_defends_against_a_foreign_host_at_most_once_in_ten_seconds() -
 
     assert len(simulation.noted(Note.ADDRESS_CONFLICT, since_s)) == 1
     assert simulation.owner_of(key) == owner
+
+
+class Printed(Simulation):
+    """A foreign host has the first address, tells nobody, and answers who asks for it."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.probes: list[tuple[float, str]] = []
+        self.has_left = False
+
+    def _act(self, node: Node, actions: tuple[Action, ...] | list[Action]) -> None:
+        super()._act(node, actions)
+        key = self.keys[0]
+        for action in actions:
+            if isinstance(action, Probe) and action.key == key:
+                self.probes.append((self.now, node.name))
+                if not self.has_left:
+                    seen = ArpSeen(WIRE, ArpKind.REPLY, key.vip, "mac-printer", broadcast=False)
+                    self.after(0.001, partial(self.tell, node.name, seen))
+
+    def attempts(self, name: str) -> list[float]:
+        """When a node asked, those that are one attempt together."""
+        times = [at_s for at_s, who in self.probes if who == name]
+        return [at_s for before, at_s in pairwise([-math.inf, *times]) if at_s - before > 1]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_after_ten_attempts_that_a_foreign_host_answered_a_node_tries_once_a_minute(seed: int) -> None:
+    simulation = Printed(World(seed=seed))
+    for name in simulation.nodes:
+        simulation.boot(name)
+    simulation.run(MAX_CONFLICTS * DEFEND_S + 10 + 4 * RATE_LIMIT_INTERVAL_S)
+
+    for name in simulation.nodes:
+        gaps = [later - before for before, later in pairwise(simulation.attempts(name))]
+        assert all(DEFEND_S <= gap < DEFEND_S + 2 for gap in gaps[: MAX_CONFLICTS - 1]), gaps
+        assert all(RATE_LIMIT_INTERVAL_S <= gap < RATE_LIMIT_INTERVAL_S + 2 for gap in gaps[MAX_CONFLICTS - 1 :]), gaps
+        assert len(gaps) >= MAX_CONFLICTS + 2
+    assert simulation.answering[simulation.keys[0]] == ()
+    state = next(iter(simulation.nodes.values())).state
+    assert state is not None
+    hold = state.holds[simulation.keys[0]]
+    assert find_foreign(state.members.values(), hold, simulation.now) == "mac-printer", "also between two attempts"
+
+
+def test_an_address_that_was_in_use_for_long_is_taken_within_a_minute_of_its_release() -> None:
+    simulation = Printed(World(seed=2))
+    key = simulation.keys[0]
+    for name in simulation.nodes:
+        simulation.boot(name)
+    simulation.run(MAX_CONFLICTS * DEFEND_S + RATE_LIMIT_INTERVAL_S)
+
+    simulation.has_left = True
+    simulation.run(RATE_LIMIT_INTERVAL_S + 2)
+
+    assert len(simulation.answering[key]) == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_foreign_host_is_told_of_though_another_member_has_just_claimed_the_address(seed: int) -> None:
+    simulation = started(seed)
+    key = simulation.keys[0]
+    owner = simulation.owner_of(key)
+    node, other = simulation.nodes[owner], simulation.nodes[others(simulation, owner)[0]]
+    assert node.state is not None
+    member = node.state.members[other.id]
+    header = Header(other.id, member.session or 0, member.seqs[NODE_NETWORK] + 1, clock_s=simulation.now)
+    stale = Claims((ClaimState(key, Version(0, other.id)),))
+    since_s = simulation.now - 0.01
+
+    simulation.tell(owner, Received(NODE_NETWORK, Message(header, stale)))
+    simulation.tell(owner, ArpSeen(WIRE, ArpKind.REPLY, key.vip, "mac-printer"))
+
+    assert len(simulation.noted(Note.ADDRESS_CONFLICT, since_s)) == 1
 
 
 def test_gratuitous_packets_outlast_a_locktime_and_come_once_a_minute_after() -> None:
