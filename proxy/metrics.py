@@ -79,7 +79,7 @@ CONNTRACK_SECONDS = Histogram(
 CONNTRACK_DELETED = Counter("kubeproxy_conntrack_reconciler_deleted_entries", "Flows that were deleted.", _FAMILY)
 FOREIGN_CHANGES = Counter("closeby_foreign_changes", "Times that another program changed our tables.")
 UNUSABLE = Gauge(
-    "closeby_advertising_objects_unusable", "Nodes, pools and advertisements of which something is wrong.", ["kind"]
+    "closeby_advertising_objects_unusable", "API objects of which something is wrong, or that can't be read.", ["kind"]
 )
 LOOP_ERRORS = Counter("closeby_loop_errors", "Errors of the loop that were not expected; each has a trace in the log.")
 ELEMENTS_WRITTEN = Counter("closeby_elements_written", "Elements that were changed in the kernel.", ["verb"])

@@ -16,6 +16,7 @@ from proxy.addresses.decode import AdvertisementObject, Change, PoolObject
 from proxy.addresses.types import Kind, Namespace, Node, Service
 
 T = TypeVar("T")
+Unreadable = Mapping[tuple[Kind, str], str]
 
 
 class State(msgspec.Struct, frozen=True):
@@ -24,6 +25,7 @@ class State(msgspec.Struct, frozen=True):
     objects: Mapping[Kind, Mapping[str, Change]] = {}
     complete: frozenset[Kind] = frozenset()  # a whole list of it came
     accepted: Accepted = Accepted()
+    unreadable: Unreadable = {}  # objects whose newest version isn't, and why
     revision: int = 0  # grows when an object changed in what is read of it: a Node's heartbeat is no news
 
     def of(self, kind: Kind, type_: type[T]) -> dict[str, T]:
@@ -36,31 +38,45 @@ def apply_list(state: State, kind: Kind, changes: Iterable[Change]) -> State:
     """All objects of the kind: what isn't among them is gone."""
     before = state.objects.get(kind, {})
     now: dict[str, Change] = {}
+    unreadable = {place: why for place, why in state.unreadable.items() if place[0] is not kind}
     for change in changes:
         held = before.get(change.name)
         newest = _newer(held, change)
         if newest is not None:
             now[change.name] = newest
-    return _with(state, kind, now, state.complete | {kind})
+        if _is_unreadable(held, change):
+            unreadable[kind, change.name] = change.problem
+    return _with(state, kind, now, state.complete | {kind}, unreadable)
 
 
 def apply_changes(state: State, kind: Kind, changes: Iterable[Change]) -> State:
     """Some objects of the kind, the later ones counting."""
     now = dict(state.objects.get(kind, {}))
+    unreadable = dict(state.unreadable)
     for change in changes:
-        newest = _newer(now.get(change.name), change)
+        held = now.get(change.name)
+        newest = _newer(held, change)
+        if _is_unreadable(held, change):
+            unreadable[kind, change.name] = change.problem
+        elif newest is not held or newest is None:
+            unreadable.pop((kind, change.name), None)
         if newest is None:
             now.pop(change.name, None)
         else:
             now[change.name] = newest
-    return _with(state, kind, now, state.complete)
+    return _with(state, kind, now, state.complete, unreadable)
+
+
+def _is_unreadable(held: Change | None, change: Change) -> bool:
+    stale = held is not None and _number(held.version) > _number(change.version)
+    return change.object is None and bool(change.problem) and not stale
 
 
 def _newer(held: Change | None, change: Change) -> Change | None:
     """Which of the two counts; None: there is no such object, or none that was ever readable."""
     if held is not None and _number(held.version) > _number(change.version):
         return held
-    if change.object is None and change.problem:  # it is there, and its last readable version stands
+    if _is_unreadable(held, change):  # it is there, and its last readable version stands
         return held
     return change if change.object is not None else None
 
@@ -69,14 +85,15 @@ def _number(version: str) -> int:
     return int(version) if version.isdecimal() else 0
 
 
-def _with(state: State, kind: Kind, now: Mapping[str, Change], complete: frozenset[Kind]) -> State:
+def _with(
+    state: State, kind: Kind, now: Mapping[str, Change], complete: frozenset[Kind], unreadable: Unreadable
+) -> State:
     before = state.objects.get(kind, {})
-    news = complete != state.complete or before.keys() != now.keys()
+    news = (complete, unreadable) != (state.complete, state.unreadable) or before.keys() != now.keys()
     changed = ((change, before[name]) for name, change in now.items() if not news and change is not before[name])
     news = news or any(change.object != held.object for change, held in changed)
-    state = msgspec.structs.replace(
-        state, objects={**state.objects, kind: now}, complete=complete, revision=state.revision + news
-    )
+    objects, revision = {**state.objects, kind: now}, state.revision + news
+    state = msgspec.structs.replace(state, objects=objects, complete=complete, unreadable=unreadable, revision=revision)
     if kind is not Kind.POOL:
         return state
     reads = {name: pool.read for name, pool in state.of(Kind.POOL, PoolObject).items()}

@@ -63,8 +63,12 @@ def describe_around(
 ) -> Around:
     """With the reaches of these names."""
     nodes = surveyed.nodes
+    facts = {NodeName(name): _facts(node, readiness) for name, node in nodes.items()}
+    for kind, name in surveyed.state.unreadable:
+        if kind is Kind.NODE:  # it is there; nothing else is known, unless an earlier version could be read
+            facts.setdefault(NodeName(name), NodeFacts(NodeName(name)))
     return Around(
-        nodes={NodeName(name): _facts(node, readiness) for name, node in sorted(nodes.items())},
+        nodes=dict(sorted(facts.items())),
         whole=bool(nodes),
         reaches={name: advertising.spell_reach(name, nodes.values()) for name in sorted(set(reaches))},
         problems=show_problems(surveyed),
@@ -90,4 +94,7 @@ def show_problems(surveyed: Surveyed) -> tuple[str, ...]:
     """Objects that are wrong, in one line each."""
     found = {f"{kind} {name}": what for (kind, name), what in list_problems(surveyed.state).items()}
     found |= {f"{Kind.NODE} {name}": what for name, what in find_problems(surveyed.nodes.values()).items()}
+    for (kind, name), why in surveyed.state.unreadable.items():
+        held = surveyed.state.objects.get(kind, {}).get(name)
+        found[f"{kind} {name}"] = f"unreadable: {why}" + ("; its last readable version stands" if held else "")
     return tuple(f"{name}: {what}" for name, what in sorted(found.items()))

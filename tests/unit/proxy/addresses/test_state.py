@@ -103,6 +103,31 @@ def test_a_part_of_an_advertisement_that_does_nothing_is_reported() -> None:
     assert list_problems(apply_list(State(), Kind.ADVERTISEMENT, [change])) == {(Kind.ADVERTISEMENT, "a"): str(remark)}
 
 
+def broken(version: int, name: str = "shop/web") -> Change:
+    return Change(Kind.SERVICE, name, None, "u", str(version), problem="Expected `str`")
+
+
+def test_an_object_that_can_not_be_read_is_told_of_until_it_can_or_is_gone() -> None:
+    state = apply_list(State(), Kind.SERVICE, [heard(1)])
+    worse = apply_changes(state, Kind.SERVICE, [broken(2)])
+
+    assert (versions(worse), worse.unreadable) == (["1"], {(Kind.SERVICE, "shop/web"): "Expected `str`"})
+    assert worse.revision > state.revision
+    for change in (heard(3), gone(3)):
+        better = apply_changes(worse, Kind.SERVICE, [change])
+        assert (better.unreadable, better.revision) == ({}, worse.revision + 1)
+    assert apply_changes(worse, Kind.SERVICE, [broken(3)]).revision == worse.revision
+    assert apply_list(worse, Kind.SERVICE, []).unreadable == {}
+    assert apply_list(worse, Kind.SERVICE, [broken(3, "b"), heard(4)]).unreadable.keys() == {(Kind.SERVICE, "b")}
+    assert apply_list(worse, Kind.NODE, []).unreadable == worse.unreadable
+
+
+def test_an_older_version_that_can_not_be_read_is_nobodys_business() -> None:
+    state = apply_list(State(), Kind.SERVICE, [heard(5)])
+
+    assert apply_changes(state, Kind.SERVICE, [broken(4)]) == state
+
+
 def test_a_nodes_heartbeat_is_no_news() -> None:
     def node(version: str, *addresses: str) -> Change:
         return Change(Kind.NODE, "n1", Node("n1", frozenset(addresses)), "u", version)  # type: ignore[arg-type]

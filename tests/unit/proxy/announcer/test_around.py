@@ -12,6 +12,7 @@ from proxy.announcer.around import Surveyed, describe_around, make_advertising, 
 from proxy.announcer.readiness import Readiness
 from proxy.l2.candidates import NodeFacts, Reach
 
+N_1, N_2 = NodeName("n1"), NodeName("n2")
 VERSIONS = iter(range(1, 1000))
 
 
@@ -70,6 +71,21 @@ def test_one_that_was_never_valid_is_not_used_and_one_that_is_deleted_is_gone() 
     gone = Change(Kind.ADVERTISEMENT, "a", None, version=str(next(VERSIONS)))
 
     assert look(good, gone).advertisements == {}
+
+
+def test_a_node_that_can_not_be_read_is_there_and_is_told_of() -> None:
+    cordoned = change(Kind.NODE, "n1", spec={"unschedulable": True})
+    seen = look(Surveyed(), cordoned, change(Kind.NODE, "n1", spec=3), change(Kind.NODE, "n2", spec=3))
+
+    around = describe_around(seen, Readiness(), make_advertising(seen), [])
+
+    assert around.nodes[N_1].cordoned, "its last readable version stands"
+    assert around.nodes[N_2] == NodeFacts(N_2)
+    first, second = around.problems
+    assert first.startswith("Node n1: unreadable: Expected `object | null`, got `int`")
+    assert first.endswith("; its last readable version stands")
+    assert second.startswith("Node n2: unreadable: ")
+    assert "stands" not in second
 
 
 def test_a_nodes_heartbeat_is_no_news() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from proxy.announcer.around import Surveyed
@@ -91,3 +92,17 @@ def test_a_change_that_says_nothing_new_is_not_told(world: World) -> None:
     world.nodes.give(event("DELETED", again))
 
     assert world.told.get(timeout=PATIENCE_S).nodes == {}
+
+
+def test_a_node_that_can_not_be_read_is_counted_until_it_can(world: World) -> None:
+    world.watched.start()
+    world.told.get(timeout=PATIENCE_S)
+    assert REGISTRY.get_sample_value("closeby_advertising_objects_unusable", {"kind": "Node"}) == 0
+
+    world.nodes.give(event("MODIFIED", {"metadata": {"name": "n1", "resourceVersion": "4"}, "spec": 3}))
+
+    assert world.told.get(timeout=PATIENCE_S).nodes["n1"].cordoned, "its last readable version stands"
+    assert REGISTRY.get_sample_value("closeby_advertising_objects_unusable", {"kind": "Node"}) == 1
+    world.nodes.give(event("MODIFIED", {"metadata": {"name": "n1", "resourceVersion": "5"}}))
+    world.told.get(timeout=PATIENCE_S)
+    assert REGISTRY.get_sample_value("closeby_advertising_objects_unusable", {"kind": "Node"}) == 0
