@@ -97,6 +97,11 @@ class Shop:
         if full not in self._pools:
             self._pools.append(full)
 
+    def advertise(self, pool: str, **spec: Any) -> None:  # noqa: ANN401  # as above
+        """An L2Advertisement of the pool's name, for its addresses."""
+        name = f"{self.name}-{pool}"
+        self.api.apply(_pool(name, {"ipAddressPools": [name], **spec}) | {"kind": "L2Advertisement"})
+
     def drop_pool(self, name: str) -> None:
         """The pool is gone."""
         self._pools.remove(f"{self.name}-{name}")

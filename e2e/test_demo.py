@@ -87,7 +87,7 @@ def test_the_demo_of_addresses_keeps_its_promises_and_can_be_played_with() -> No
         left = begin_to_end(demo, signal.SIGINT, "demol2")
 
     assert demo.returncode == 0, output
-    assert re.search(r"\d{4,} connections and exchanges, 7 promises, 0 broken", output)
+    assert re.search(r"\d{4,} connections and exchanges, 8 promises, 0 broken", output)
     assert " NO " not in output
     assert '"name": "shop-web-' in answer.stdout
     assert left == []

@@ -67,8 +67,7 @@ def tell(stage: Stage, console: Console, began: float) -> bool:
     console.print("A client on the LAN that is no node connects 200 times to each address.\n")
     asked = [(offer, stage.ask(offer)) for offer in OFFERS]
     rows = [
-        (offer.name, offer.shows, stage.address(offer.name), one, judge_asked(offer.wanted, one))
-        for offer, one in asked
+        (offer.name, offer.shows, stage.address(offer), one, judge_asked(offer.wanted, one)) for offer, one in asked
     ]
     console.print(show_asked(rows))
     console.rule("[bold]The owner of web's address dies, returns, is updated, is drained[/]")
@@ -88,7 +87,7 @@ def tell(stage: Stage, console: Console, began: float) -> bool:
 def _wait(stage: Stage, console: Console) -> None:
     """Until Ctrl-C."""
     console.rule("[bold]The cluster stays up: try it from another terminal, as root[/]")
-    vip, world = stage.address(OFFERS[0].name), stage.cluster.world
+    vip, world = stage.address(OFFERS[0]), stage.cluster.world
     node = next(iter(stage.announcers))
     control = stage.announcers[node].control
     console.print(

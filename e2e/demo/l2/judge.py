@@ -16,6 +16,7 @@ class Wanted(NamedTuple):
 
     nodes: frozenset[str]  # whose pods may answer, on whichever node the address is
     near: bool  # only those of the owner's node
+    on: frozenset[str] | None = None  # where it may be announced; None: anywhere
 
 
 class Asked(NamedTuple):
@@ -34,6 +35,7 @@ class Asked(NamedTuple):
 def judge_asked(wanted: Wanted, asked: Asked) -> tuple[str, ...]:
     """Complaints, in words; () if the promise was kept."""
     complaints = complain_of_owners(asked.owners)
+    complaints += [f"announced by {node}" for node in sorted(asked.owners - (wanted.on or asked.owners) - {NOBODY})]
     complaints += [f"{asked.failed} without an answer"] if asked.failed else []
     nodes = wanted.nodes & asked.owners if wanted.near else wanted.nodes
     complaints += [f"{node} answered" for node in sorted(asked.answers.keys() - nodes)]

@@ -18,7 +18,10 @@ from e2e.lan.measure import STREAM_INTERVAL_S, Window
 from e2e.world.clients import Target, Traffic, probe
 from e2e.world.netns import run_ip
 
-POOL = "172.30.0.96/29"  # of the nodes' own subnet
+POOL = ("172.30.0.96/29", "fd00:172:30::60/125")  # of the nodes' own subnets
+ARCHIVE = "172.30.0.110"
+_EAST = {"matchLabels": {"topology.kubernetes.io/zone": "east"}}
+_RIGHTS = Path(__file__).parents[3] / "deploy/components/announcer/pools-rbac.yaml"
 GRACE_S = 4
 _TRIES = 200
 _TIMEOUT_S = 0.5
@@ -28,19 +31,25 @@ _SPACE = "shop"
 
 
 class Offer(NamedTuple):
-    """A Service of type LoadBalancer, and what is promised of it."""
+    """An address of a Service of type LoadBalancer, and what is promised of it."""
 
     name: str
     shows: str
     wanted: Wanted
+    nth: int = 0  # of the Service's addresses
 
 
 OFFERS = (
     Offer("web", "PreferClose, the pods of a DaemonSet", Wanted(frozenset(NAMES), near=True)),
+    Offer("web", "the same by IPv6", Wanted(frozenset(NAMES), near=True), nth=1),
     Offer(
         "mail", "externalTrafficPolicy Local, pods on two nodes", Wanted(frozenset({"north-1", "south-1"}), near=True)
     ),
-    Offer("files", "pods on two nodes", Wanted(frozenset({"north-2", "east-1"}), near=False)),
+    Offer(
+        "files",
+        "pods on two nodes, an L2Advertisement for zone east",
+        Wanted(frozenset({"north-2", "south-1"}), near=False, on=frozenset({"east-1"})),
+    ),
 )
 
 
@@ -71,20 +80,24 @@ class Stage:
 
     def open_shop(self) -> None:
         """The pool, the pods and the Services; returns when each Service has its address."""
-        self.shop.pool("lan", POOL)
+        self.shop.pool("lan", *POOL)
+        self.shop.pool("archive", f"{ARCHIVE}/32", autoAssign=False)
+        self.shop.advertise("lan")
+        self.shop.advertise("archive", nodeSelectors=[_EAST])
         self.space.add_daemon_set("web")
-        self.space.add_pods("mail", sorted(OFFERS[1].wanted.nodes))
-        self.space.add_pods("files", sorted(OFFERS[2].wanted.nodes))
+        *_, mail, files = OFFERS
+        for offer in (mail, files):
+            self.space.add_pods(offer.name, sorted(offer.wanted.nodes))
         single = {"type": "LoadBalancer", "ipFamilyPolicy": "SingleStack"}
-        self.space.add_service("web", **single, trafficDistribution="PreferClose")
+        self.space.add_service("web", type="LoadBalancer", trafficDistribution="PreferClose")
         self.space.add_service("mail", **single, externalTrafficPolicy="Local")
-        self.space.add_service("files", **single)
+        self.space.add_service("files", **single, loadBalancerIP=ARCHIVE)
         for offer in OFFERS:
-            wait_for(lambda: self.shop.ips(offer.name), f"{offer.name} has an address")  # noqa: B023  # in its round
+            wait_for(lambda: len(self.shop.ips(offer.name)) > offer.nth, f"{offer.name} has an address")  # noqa: B023  # in its round
 
-    def address(self, service: str) -> str:
-        """The Service's."""
-        return self.shop.ips(service)[0]
+    def address(self, offer: Offer) -> str:
+        """The one."""
+        return self.shop.ips(offer.name)[offer.nth]
 
     def owners(self, vip: str) -> frozenset[str]:
         """Who announces it, by the word of every announcer whose cable isn't cut."""
@@ -106,7 +119,7 @@ class Stage:
 
     def ask(self, offer: Offer) -> Asked:
         """So many exchanges from outside."""
-        vip = self.address(offer.name)
+        vip = self.address(offer)
         self.await_owner(vip)
         (tally,) = probe(self.cluster.world, {_OUTSIDE: [Target("tcp", vip, PORT, _TRIES)]})[_OUTSIDE]
         self.attempts += _TRIES
@@ -114,7 +127,7 @@ class Stage:
 
     def play(self, act: Act) -> Moved:
         """Do it while the client asks a hundred times a second."""
-        vip = self.address(OFFERS[0].name)
+        vip = self.address(OFFERS[0])
         before = self.await_owner(vip)
         target = Target("udp", vip, PORT, timeout_s=_TIMEOUT_S)
         with Traffic(self.cluster.world, {_OUTSIDE: [target]}, STREAM_INTERVAL_S) as traffic:
@@ -135,7 +148,7 @@ class Stage:
 
     def owner(self) -> str:
         """Of the first Service's address."""
-        return self.await_owner(self.address(OFFERS[0].name))
+        return self.await_owner(self.address(OFFERS[0]))
 
     def set_cable(self, node: str, state: str) -> None:
         """The node's cable is in or out: up or down."""
@@ -154,17 +167,18 @@ def set_stage(binary: Path, scratch: Path, steps: Steps) -> Iterator[Stage]:
     with ExitStack() as opened:
         with steps("a LAN of network namespaces, a real API server with its controllers, closeby on four nodes"):
             cluster = opened.enter_context(Cluster(binary, scratch, "demol2", flags))
-        with steps("closeby controller, with the rights of deploy/controller"):
+        with steps("closeby controller, and the rights of deploy/ for it and for the proxies"):
             kubeconfig = install(cluster.plane, scratch)
+            cluster.plane.kubectl("apply", "-f", str(_RIGHTS))
             controller = ControllerProcess("controller", kubeconfig, scratch, netns=cluster.world.lan.netns)
             opened.callback(controller.kill)
             wait_for(controller.leads, "the controller leads")
         stage = Stage(cluster, Space(cluster, _SPACE), Shop(cluster.api, _SPACE))
-        with steps(f"pool {POOL}, pods, three Services of type LoadBalancer: each gets an address"):
+        with steps("pools and L2Advertisements, pods, three Services of type LoadBalancer: each gets its addresses"):
             stage.open_shop()
         with steps("closeby announce on each node: one of them answers for each address"):
             for node in NAMES:
                 opened.callback(stage.start_announcer(node).kill)
             for offer in OFFERS:
-                stage.await_owner(stage.address(offer.name))
+                stage.await_owner(stage.address(offer))
         yield stage

@@ -8,6 +8,7 @@ from e2e.world.clients import Outcome, Record
 
 NEAR = Wanted(frozenset({"a", "b"}), near=True)
 ANYWHERE = Wanted(frozenset({"a", "b"}), near=False)
+KEPT = Wanted(frozenset({"a", "b"}), near=False, on=frozenset({"c"}))
 NODES = {"web-a": "a", "web-b": "b"}
 STEP_S = 0.01
 WINDOW = Window(1.0, 3.0)
@@ -28,6 +29,8 @@ def asked(owners: str, failed: int = 0, **answers: int) -> Asked:
         pytest.param(NEAR, asked("", 200), ("nobody announces it", "200 without an answer"), id="nobody is there"),
         pytest.param(ANYWHERE, asked("a b", a=1, b=1), ("announced by a and b",), id="announcers disagree"),
         pytest.param(NEAR, asked("c", a=200), ("a answered",), id="an owner without a pod"),
+        pytest.param(KEPT, asked("c", a=90, b=110), (), id="it is where its advertisement lets it"),
+        pytest.param(KEPT, asked("a", a=90, b=110), ("announced by a",), id="it is where its advertisement forbids"),
     ],
 )
 def test_an_address_when_all_is_well(wanted: Wanted, seen: Asked, complaints: tuple[str, ...]) -> None:
