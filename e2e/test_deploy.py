@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -135,6 +136,21 @@ def test_the_charts_options_reach_the_pod(helm: str, tmp_path: Path) -> None:
     assert "--same-node-for-daemon-sets=Never" in text
     assert "registry.example.org/closeby:9" in text
     assert "hostPort: 10300" in text
+
+
+def test_announcers_in_real_time_are_the_same_by_the_chart_and_by_kustomize(
+    kube_binary: Path, helm: str, tmp_path: Path
+) -> None:
+    parts = ["overlays/kind", "components/announcer", "components/announcer-realtime"]
+    base, *components = [os.path.relpath(DEPLOY / part, tmp_path.resolve()) for part in parts]
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({"resources": [base], "components": components}))
+    values = {"announcer": {"enabled": True, "realtimePriority": 10}}
+
+    wanted = in_substance(kustomize(kube_binary, tmp_path))["DaemonSet", "closeby-announcer"]
+
+    assert in_substance(helm_template(helm, values, tmp_path))["DaemonSet", "closeby-announcer"] == wanted
+    assert "--realtime-priority=10" in yaml.safe_dump(wanted)
+    assert "SYS_NICE" in yaml.safe_dump(wanted)
 
 
 def test_the_chart_makes_a_key_of_its_own_where_no_secret_is_named(helm: str, tmp_path: Path) -> None:

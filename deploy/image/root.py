@@ -66,7 +66,7 @@ _PACKAGES_LEFT = (
     *(f"{name}{part}" for name in _ASYNCIO_ONLY for part in ("", "-*.dist-info")),
     "pygments/lexers/[!_]*",
 )
-_CAP_NET_ADMIN, _CAP_NET_RAW = 12, 13  # the proxy's right, and the announcer's
+_CAP_NET_ADMIN, _CAP_NET_RAW, _CAP_SYS_NICE = 12, 13, 23  # the proxy's right, and the announcer's two
 _VFS_CAP_REVISION_2 = 0x02000000
 _USERS = "root:x:0:0:root:/:/nonexistent\nnobody:x:65532:65532:nobody:/:/nonexistent\n"
 _COMMAND = f"""#!/usr/bin/{PYTHON} -I
@@ -138,12 +138,13 @@ def lay_system(layer: Path) -> None:
 
 
 def permit_network(file: Path) -> None:
-    """Let a user who isn't root keep these over execve, of which the container has one or none (capabilities(7)).
+    """Let a user who isn't root keep these over execve, of which the container has few or none (capabilities(7)).
 
-    Permitted, not effective: with the effective bit the kernel refuses to run the file at all without both, and
+    Permitted, not effective: with the effective bit the kernel refuses to run the file at all without all, and
     `closeby plan` needs none. `proxy/privilege.py` and `proxy/announcer/rights.py` make theirs effective.
     """
-    words = (_VFS_CAP_REVISION_2, 1 << _CAP_NET_ADMIN | 1 << _CAP_NET_RAW, 0, 0, 0)
+    permitted = 1 << _CAP_NET_ADMIN | 1 << _CAP_NET_RAW | 1 << _CAP_SYS_NICE
+    words = (_VFS_CAP_REVISION_2, permitted, 0, 0, 0)
     os.setxattr(file, "security.capability", struct.pack("<5I", *words))
 
 

@@ -9,6 +9,7 @@ from endpointslice.addresses import parse_ip
 from endpointslice.types import IP, NodeName
 from proxy.announcer.beat_sockets import Ports
 from proxy.announcer.keyring import KeyFileError, read_keys
+from proxy.announcer.priority import PriorityError, run_in_real_time
 from proxy.announcer.process import Config, Process
 from proxy.announcer.rights import RightsError, drop_rights
 from proxy.cli.announcer_options import control_option
@@ -23,6 +24,7 @@ FEED_SOCKET = Path("/run/closeby/announcer-feed.sock")
 _METRICS_PORT = 7476
 _PORT = 7477
 _MOST_PORT = 65532
+_MOST_PRIORITY = 99
 
 
 @click.command()
@@ -92,6 +94,13 @@ _MOST_PORT = 65532
     help='Addresses of L2Advertisements annotated closeby.dev/spread-clients="true" are answered for by several nodes.',
 )
 @click.option(
+    "--realtime-priority",
+    type=click.IntRange(0, _MOST_PRIORITY),
+    default=0,
+    show_default=True,
+    help="Of SCHED_RR, over all usual processes, for nodes short of cores; needs CAP_SYS_NICE. 0: as usual.",
+)
+@click.option(
     "--gateway", multiple=True, metavar="IP", help="The router of its subnet, where no default route says so."
 )
 @click.option("--peer", multiple=True, metavar="IP", help="Another node's address, for messages on the node network.")
@@ -131,8 +140,10 @@ def announce(**flags: Any) -> None:
     config = _read_config(flags)
     address = parse_bind_address("--metrics-bind-address", flags["metrics_bind_address"], _METRICS_PORT)
     try:
+        if flags["realtime_priority"]:
+            run_in_real_time(flags["realtime_priority"])
         drop_rights()
-    except RightsError as error:
+    except (PriorityError, RightsError) as error:
         raise click.ClickException(str(error)) from error
     process = _make_process(config)
     if address is not None:

@@ -111,6 +111,12 @@ class Node:
         return before
 
     @property
+    def pid(self) -> int:
+        """Of its announcer."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def control(self) -> Path:
         """Its own socket."""
         return self._folder / "c.sock"

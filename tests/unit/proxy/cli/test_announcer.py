@@ -23,6 +23,7 @@ from tests.unit.proxy.cli.conftest import RunCloseby
         pytest.param(["--keys", "{keys}", "--peer", "1.2.3"], '--peer: "1.2.3" is not an address', id="half of one"),
         pytest.param(["--keys", "{keys}", "--grace", "30"], '--grace: "30" is not a duration', id="no unit"),
         pytest.param(["--profile", "faster"], "Invalid value for '--profile'", id="no such profile"),
+        pytest.param(["--realtime-priority", "100"], "Invalid value for '--realtime-priority'", id="no such priority"),
         pytest.param(["--port", "70000"], "Invalid value for '--port'", id="no such port"),
     ],
 )
