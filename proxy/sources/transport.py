@@ -33,7 +33,7 @@ class ApiError(Exception):
     def __init__(self, status: int, reason: str, *, silent: bool = False) -> None:
         self.status = status
         self.reason = reason[:MAX_REASON]
-        self.silent = silent  # nothing came within the read time-out
+        self.silent = silent  # a stream had begun, and nothing came within the read time-out
         super().__init__(f"{status} {self.reason}" if status else self.reason)
 
 
@@ -149,7 +149,7 @@ class Stream:
             try:
                 piece = self._response.read1(_PIECE_BYTES)
             except HTTPError as error:
-                raise _broken(error) from error
+                raise _broken(error, silent=isinstance(error, ReadTimeoutError)) from error
             if not piece:
                 return
             yield piece
@@ -181,11 +181,11 @@ def _read_all(response: urllib3.BaseHTTPResponse) -> bytes:
         response.release_conn()
 
 
-def _broken(error: Exception) -> ApiError:
-    """What there was instead of an answer."""
+def _broken(error: Exception, *, silent: bool = False) -> ApiError:
+    """What there was instead of an answer. A TLS handshake that takes too long is a ReadTimeoutError, too."""
     # urllib3's ProtocolError has the words and the cause as two arguments
     words = str(error.args[0]) if isinstance(error, ProtocolError) and error.args else str(error)
-    return ApiError(0, words, silent=isinstance(error, ReadTimeoutError))
+    return ApiError(0, words, silent=silent)
 
 
 def _read_reason(response: urllib3.BaseHTTPResponse) -> str:

@@ -107,6 +107,17 @@ def test_a_silent_stream_is_told_from_a_broken_one(
     assert (caught.value.status, caught.value.silent) == (0, silent)
 
 
+def test_a_server_too_busy_to_begin_is_no_silent_stream(tmp_path: Path, double: ApiDouble) -> None:
+    """Nothing is known of our version then, so there is no reason to list anew."""
+    kubeconfig = double.kubeconfig(tmp_path / "config")
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        api = ApiServer(lambda: load_kubeconfig(kubeconfig, f"http://127.0.0.1:{busy.getsockname()[1]}"))
+        with pytest.raises(ApiError) as caught:
+            api.open_stream("/api", {}, 0.1)
+
+    assert (caught.value.status, caught.value.silent) == (0, False)
+
+
 def test_a_stream_can_be_shut_while_its_reader_waits(api: ApiServer, double: ApiDouble) -> None:
     double.answer = lambda _: Answer(double.feed())
     ended = threading.Event()
