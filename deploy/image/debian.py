@@ -10,6 +10,8 @@ from deploy.image.archive import PATH
 SUITE = "bookworm"  # its systemd, 252, still boots on cgroup v1
 _NO_SERVICES = "#!/bin/sh\nexit 101\n"  # policy-rc.d: packages must not start what they install
 _SHOWN_LINES = 15
+# What runs in it leaves no process and no mount: debootstrap mounts /proc in the root, and forgets it when interrupted.
+_ENDS_WITH_US = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
 
 
 class DebianError(Exception):
@@ -20,9 +22,8 @@ def make_root(root: Path, packages: Sequence[str]) -> None:
     """A root file system: the smallest, and these packages with what they need. DebianError."""
     if shutil.which("debootstrap") is None:
         raise DebianError("debootstrap is missing: apt-get install debootstrap")
-    run_quietly(
-        "debootstrap", "--variant=minbase", f"--include={','.join(packages)}", SUITE, str(root), *_find_mirror()
-    )
+    include = f"--include={','.join(packages)}"
+    run_quietly(*_ENDS_WITH_US, "debootstrap", "--variant=minbase", include, SUITE, str(root), *_find_mirror())
 
 
 def add_packages(root: Path, packages: Sequence[str]) -> None:
@@ -30,7 +31,7 @@ def add_packages(root: Path, packages: Sequence[str]) -> None:
     policy = root / "usr/sbin/policy-rc.d"
     policy.write_text(_NO_SERVICES)
     policy.chmod(0o755)
-    inside = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--root", str(root)]
+    inside = [*_ENDS_WITH_US, "--mount-proc", "--root", str(root)]
     apt = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", *packages]
     run_quietly(*inside, "env", "DEBIAN_FRONTEND=noninteractive", f"PATH={PATH}", *apt)
     policy.unlink()
