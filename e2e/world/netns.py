@@ -85,12 +85,18 @@ def write_sysctls(netns: str, values: Mapping[str, str]) -> None:
 
 
 def remove_namespaces(names: Iterable[str]) -> None:
-    """Kill whatever runs in them, then remove them with all their links. Names that are gone already don't matter."""
-    present = [name for name in names if (_FOLDER / name).exists()]
-    if not present:
-        return
-    _kill_inhabitants(present)
-    run_ip({None: [f"netns delete {name}" for name in present]})
+    """Kill whatever runs in them, then remove them with all their links.
+
+    Names that are gone already don't matter, nor those that another process removes meanwhile: two may sweep at once.
+    """
+    wanted = list(names)
+    while present := _find_present(wanted):
+        _kill_inhabitants(present)
+        try:
+            run_ip({None: [f"netns delete {name}" for name in present]})
+        except NetnsError:
+            if _find_present(wanted) == present:
+                raise
 
 
 def list_namespaces(prefix: str) -> list[str]:
@@ -108,16 +114,9 @@ def sweep_namespaces() -> list[str]:
 
 def list_inhabitants(names: Iterable[str]) -> list[int]:
     """Process ids whose network namespace is one of these."""
-    inodes = {(_FOLDER / name).stat().st_ino for name in names}
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            inode = (process / "ns" / "net").stat().st_ino
-        except OSError:  # ended meanwhile
-            continue
-        if inode in inodes:
-            found.append(int(process.name))
-    return found
+    inodes = {inode for name in names if (inode := _find_inode(_FOLDER / name)) is not None}
+    processes = Path("/proc").glob("[0-9]*")
+    return [int(process.name) for process in processes if _find_inode(process / "ns" / "net") in inodes]
 
 
 def _kill_inhabitants(names: Iterable[str]) -> None:
@@ -131,6 +130,18 @@ def _kill_inhabitants(names: Iterable[str]) -> None:
             except ProcessLookupError:
                 continue
         time.sleep(_KILL_POLL_S)
+
+
+def _find_present(names: Iterable[str]) -> list[str]:
+    return [name for name in names if (_FOLDER / name).exists()]
+
+
+def _find_inode(namespace: Path) -> int | None:
+    """None: the process ended, or the namespace was removed, meanwhile."""
+    try:
+        return namespace.stat().st_ino
+    except OSError:
+        return None
 
 
 def _is_alive(pid: int) -> bool:
