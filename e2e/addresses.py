@@ -19,7 +19,7 @@ ACCOUNT = "closeby-controller"
 GRANTED = "closeby.dev/AddressGranted"
 USABLE = "closeby.dev/Usable"
 LEASE_S = 10  # a machine full of tests renews late
-METRICS_PORT = 17472
+METRICS_PORT = 17472  # as deploy/ has it
 
 
 class ControllerProcess:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from e2e.addresses import METRICS_PORT, ControllerProcess, Shop, install
+from e2e.addresses import ControllerProcess, Shop, install
 from e2e.binaries.build import BuildError, build
 from e2e.cluster.cluster import Cluster
 from e2e.cluster.space import Space
 from e2e.controlplane.api import Api
-from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.cluster import ControlPlane, free_port
 from e2e.controlplane.objects import add_namespace
 from e2e.controlplane.settings import Settings
 from e2e.controlplane.waiting import wait_for
@@ -55,6 +55,13 @@ def control_plane(kube_binary: Path, tmp_path_factory: pytest.TempPathFactory) -
     settings = Settings(scheduler=True)
     with ControlPlane(kube_binary, tmp_path_factory.mktemp("control-plane"), settings) as running:
         yield running
+
+
+@pytest.fixture
+def outage(control_plane: ControlPlane) -> Iterator[None]:
+    """For a test that stops the shared API server: after it, controllers don't wait to try again."""
+    yield
+    control_plane.restart_controllers()
 
 
 @pytest.fixture(scope="session")
@@ -116,12 +123,18 @@ def kind_cluster(
 
 
 @pytest.fixture(scope="module")
+def controller_metrics() -> str:
+    """Where `address_controller` has its metrics page: HOST:PORT. The port is a free one: others run tests too."""
+    return f"127.0.0.1:{free_port('127.0.0.1')}"
+
+
+@pytest.fixture(scope="module")
 def address_controller(
-    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+    control_plane: ControlPlane, controller_metrics: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControllerProcess]:
     """`closeby controller` on the shared control plane, leading."""
     kubeconfig = install(control_plane, tmp_path_factory.mktemp("controller"))
-    metrics = ("--metrics-bind-address", f"127.0.0.1:{METRICS_PORT}")
+    metrics = ("--metrics-bind-address", controller_metrics)
     running = ControllerProcess("controller", kubeconfig, kubeconfig.parent, *metrics)
     wait_for(running.leads, "the controller leads")
     yield running

@@ -155,6 +155,7 @@ def allowed(api: Api, kind: str) -> bool:
     return True
 
 
+@pytest.mark.usefixtures("outage")
 def test_data_outlives_an_outage_of_the_api_server(control_plane: ControlPlane) -> None:
     add_namespace(control_plane.api, "outage")
     port = control_plane.port
@@ -171,6 +172,7 @@ def test_data_outlives_an_outage_of_the_api_server(control_plane: ControlPlane) 
     assert before["spec"]["clusterIPs"] == after["spec"]["clusterIPs"]
 
 
+@pytest.mark.usefixtures("outage")
 def test_a_watch_from_before_a_compaction_is_gone(control_plane: ControlPlane) -> None:
     add_namespace(control_plane.api, "compacted")
     old = control_plane.api.apply(service("compacted/one", {"http": 80}))["metadata"]["resourceVersion"]

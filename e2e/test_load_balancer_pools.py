@@ -5,7 +5,7 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from e2e.addresses import METRICS_PORT, NAMESPACE, USABLE, Shop
+from e2e.addresses import NAMESPACE, USABLE, Shop
 from e2e.controlplane.waiting import wait_for
 
 pytestmark = pytest.mark.e2e
@@ -96,13 +96,13 @@ def test_a_pool_that_overlaps_keeps_its_last_good_version_and_says_so(shop: Shop
     wait_for(lambda: usable()[0] == "True", "and is used once nothing is in its way")
 
 
-def test_metrics_count_addresses_by_pool(shop: Shop) -> None:
+def test_metrics_count_addresses_by_pool(shop: Shop, controller_metrics: str) -> None:
     shop.pool("both", "203.0.113.0/30", "2001:db8:3::/126")
     shop.service("web", ipFamilyPolicy="RequireDualStack")
     shop.await_ips("web", "203.0.113.0", "2001:db8:3::")
 
     def metrics() -> dict[str, float]:
-        with urllib.request.urlopen(f"http://127.0.0.1:{METRICS_PORT}/metrics") as page:
+        with urllib.request.urlopen(f"http://{controller_metrics}/metrics") as page:
             families = [*text_string_to_metric_families(page.read().decode())]
         samples = (sample for family in families for sample in family.samples)
         return {one.name: one.value for one in samples if one.labels.get("pool") == f"{shop.name}-both"}

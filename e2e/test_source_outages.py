@@ -13,7 +13,7 @@ from e2e.listener import WEB, StartSource, is_connected, set_port
 from endpointslice.types import Kind
 from proxy.sources.watch import Patience
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("outage")]
 
 OUTAGE_S = 5.0
 IMPATIENT = Patience(delay=lambda _: 0.2)  # by default half a minute may pass between two tries

@@ -41,7 +41,7 @@ class ControlPlane:
         self.settings = settings or Settings()
         self.logs = folder / "logs"
         self.logs.mkdir(parents=True, exist_ok=True)
-        self.port = self.settings.port or _free_port(self.settings.reach_address())
+        self.port = self.settings.port or free_port(self.settings.reach_address())
         self._binary = binary
         self._components: dict[str, Component] = {}
         self._files = Files(
@@ -81,8 +81,6 @@ class ControlPlane:
             self._await(etcd, self._files.etcd_socket.exists)
             self.start_apiserver()
             self._run_controllers()
-            if self.settings.scheduler:
-                self._run("kube-scheduler", scheduler_flags(self._files))
         except BaseException:
             self.stop()
             raise
@@ -106,8 +104,10 @@ class ControlPlane:
         self._components.pop("kube-apiserver").stop()
 
     def restart_controllers(self) -> None:
-        """The controllers, anew: after an outage of more than seconds they would wait up to half a minute to retry."""
-        self._components.pop("kube-controller-manager").stop()
+        """Controllers and scheduler, anew: after an outage of some seconds they would wait up to a minute to retry."""
+        for name in ("kube-scheduler", "kube-controller-manager"):
+            if name in self._components:
+                self._components.pop(name).stop()
         self._run_controllers()
 
     def compact(self) -> None:
@@ -168,6 +168,8 @@ class ControlPlane:
 
     def _run_controllers(self) -> None:
         self._run("kube-controller-manager", controller_manager_flags(self.settings, self._files))
+        if self.settings.scheduler:
+            self._run("kube-scheduler", scheduler_flags(self._files))
 
     def _run(self, name: str, flags: list[str]) -> Component:
         component = Component(name, [str(self._binary), name, *flags], self.logs, self.settings.netns)
@@ -191,7 +193,7 @@ class ControlPlane:
             return False
 
 
-def _free_port(address: str) -> int:
+def free_port(address: str) -> int:
     """A port free at this moment in this process's namespace; in another one it is most likely free too."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
