@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 READY := .venv/.ready
 PYTHON := .venv/bin/python
+PROCESSES ?= 0
 
 .DEFAULT_GOAL := help
 .PHONY: help setup image demo demo-l2 test test-kind lint unit netns soak fuzz e2e bench bench-l2 differential kind kind-down conformance stories base docs clean
@@ -22,13 +23,13 @@ demo-l2: $(READY) ## Load-balancer addresses on a LAN whose nodes fail, with a r
 	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.demo.l2 $(if $(KEEP),--keep)
 
-test: $(READY) lint ## Lint, then unit, netns and e2e tests
+test: $(READY) lint ## Lint, then unit, netns and e2e tests (PROCESSES=4 for several at a time, PYTEST_FLAGS)
 	@.ci/setup e2e
 	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.deploy.helm_build || echo "no helm could be built: the chart's tests are skipped"
 	@$(PYTHON) -m tests.netns.newer_nft || echo "no newer nft could be fetched: the tests that need it are skipped"
 	@echo "the tests on a real cluster are left out: make test-kind"
-	@$(PYTHON) -m pytest -m "not kind" tests e2e
+	@$(PYTHON) -m pytest -m "not kind" -n $(PROCESSES) $(PYTEST_FLAGS) tests e2e
 
 test-kind: $(READY) ## Tests on a real cluster whose only service proxy is closeby, a subset of Kubernetes' own among them
 	@.ci/setup kind
