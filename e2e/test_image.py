@@ -30,6 +30,8 @@ NODE = "north-1"
 CLIENT = f"client-{NODE}"
 VIP = "172.30.0.231"
 WITH_ANNOUNCER = "overlays/kind-announcer"
+REAL_TIME = "components/announcer-realtime"
+REAL_TIME_GROUPS = Path("/sys/fs/cgroup/cpu/cpu.rt_runtime_us")  # sched-rt-group.rst
 ANNOUNCER = DEPLOY / "components" / "announcer" / "daemonset.yaml"
 TABLES = ("table ip closeby", "table ip6 closeby")
 
@@ -254,6 +256,27 @@ def test_the_announcer_answers_with_no_right_but_packets_and_an_update_moves_not
 
     assert said["vips"][0]["owner"] == NODE
     assert [event for event in first.events() + second.events() if event["level"] in {"warning", "error"}] == []
+
+
+def test_an_announcer_of_the_overlay_for_short_cores_runs_in_real_time_or_says_why_not(
+    node: Node, sockets: Path, tmp_path: Path
+) -> None:
+    sockets.chmod(0o777)
+    folder = tmp_path / "overlay"
+    folder.mkdir()
+    parts = [os.path.relpath(DEPLOY / part, folder.resolve()) for part in (WITH_ANNOUNCER, REAL_TIME)]
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump({"resources": parts[:1], "components": parts[1:]}))
+
+    with node.part("hasty", str(folder), "closeby-announcer", "announcer") as container:
+        if REAL_TIME_GROUPS.exists():  # this kernel has budgets for groups, and a container's is nothing
+            wait_for(lambda: container.exit_code is not None, "it ends", timeout_s=120)
+            assert "--realtime-priority: 10: Operation not permitted" in container.log_file.read_text()
+            return
+        await_announcing(container)
+        ask = "import os; print(os.sched_getscheduler(1), os.sched_getparam(1).sched_priority)"
+        said = container.exec("/usr/bin/python3.11", "-I", "-S", "-c", ask)
+
+    assert said.split() == [str(os.SCHED_RR), "10"]
 
 
 def await_announcing(container: Container) -> None:

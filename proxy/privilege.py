@@ -21,12 +21,17 @@ def read_sets(status: str) -> tuple[int, int, int]:
 
 def raise_net_admin() -> None:
     """Make CAP_NET_ADMIN effective for this thread and those that it starts; without it permitted nothing happens."""
+    raise_capability(CAP_NET_ADMIN)
+
+
+def raise_capability(number: int) -> None:
+    """The same with another."""
     try:
         status = _STATUS.read_text()
     except OSError:  # without /proc, as in a bare chroot: then it stays as it is
         return
     permitted, effective, inheritable = read_sets(status)
-    wanted = effective | permitted & 1 << CAP_NET_ADMIN
+    wanted = effective | permitted & 1 << number
     if wanted != effective:
         set_capabilities(permitted, wanted, inheritable)
 

@@ -36,3 +36,21 @@ def test_the_right_is_made_effective_where_it_is_permitted(permitted: int, effec
 
     assert done.stderr == ""
     assert done.stdout.split() == [str(permitted), str(effective)]
+
+
+HASTY = """
+import os
+from proxy.announcer.priority import run_in_real_time
+from proxy.privilege import set_capabilities
+
+set_capabilities(1 << 23, 0, 0)
+run_in_real_time(7)
+print(os.sched_getscheduler(0) == os.SCHED_RR, os.sched_getparam(0).sched_priority)
+"""
+
+
+def test_an_announcer_uses_a_right_to_real_time_that_is_only_permitted() -> None:
+    done = subprocess.run([sys.executable, "-c", HASTY], capture_output=True, text=True, check=False)
+
+    assert done.stderr == ""
+    assert done.stdout == "True 7\n"
