@@ -21,7 +21,20 @@ from proxy.announcer.layout import (
     pack_text,
 )
 from proxy.l2.election import NO_HEIRS, Heirs
-from proxy.l2.messages import Answer, Beat, Body, Bye, Challenge, Claims, ClaimState, Offer, Release, Want
+from proxy.l2.messages import (
+    Answer,
+    Asker,
+    Beat,
+    Body,
+    Bye,
+    Challenge,
+    Claims,
+    ClaimState,
+    Clients,
+    Offer,
+    Release,
+    Want,
+)
 from proxy.l2.types import MASK, Channel, Key, MemberId, Version
 
 FORMATS = (1, 1)  # the oldest and the newest that this program understands
@@ -39,6 +52,7 @@ class Type(IntEnum):
     CHALLENGE = 6
     ANSWER = 7
     BYE = 8
+    CLIENTS = 9
 
 
 class _Says(Flag):
@@ -58,6 +72,7 @@ _CLAIM = struct.Struct("!BBQQ")  # bits, index of the wire, epoch, owner
 _HEIRS = struct.Struct("!QQ")
 _OFFERED = struct.Struct("!BBQ")  # bits, index of the wire, epoch
 _TERMS = struct.Struct("!BI")  # is quiet, grace in ms
+_CLIENT = struct.Struct("!6sH")  # after its address, of the shared one's family: MAC, seconds since it asked
 _MS = 1000
 
 
@@ -78,6 +93,8 @@ def pack_body(body: Body) -> tuple[Type, bytes]:
             return Type.RELEASE, pack_text(wire)
         case Challenge(nonce):
             return Type.CHALLENGE, _MEMBER.pack(nonce & MASK)
+        case Clients(key, entries):
+            return Type.CLIENTS, _pack_clients(key, entries)
         case Answer(nonce, node):
             return Type.ANSWER, _MEMBER.pack(nonce & MASK) + pack_text(node)
 
@@ -203,6 +220,28 @@ def _parse_offer(reader: Reader) -> Offer:
     return Offer(tuple(entries), bool(quiet), grace_ms / _MS)
 
 
+def _pack_clients(key: Key, entries: tuple[Asker, ...]) -> bytes:
+    head = bytes((_Says.V6.value if ":" in key.vip else 0,)) + pack_ip(key.vip) + pack_text(key.wire)
+    packed = (
+        pack_ip(asker.ip) + _CLIENT.pack(parse_mac(asker.mac) or NO_MAC, limit(round(asker.age_s), MOST_U16))
+        for asker in entries
+    )
+    return b"".join((head, len(entries).to_bytes(2, "big"), *packed))
+
+
+def _parse_clients(reader: Reader) -> Clients:
+    is_v6 = bool(reader.number(1) & _Says.V6.value)
+    key = Key(reader.ip(is_v6=is_v6), Channel(reader.text()))
+    entries: list[Asker] = []
+    for _ in range(reader.number(2)):
+        if reader.short:
+            break
+        ip = reader.ip(is_v6=is_v6)
+        mac, age_s = reader.take(len(NO_MAC)), reader.number(2)
+        entries.append(Asker(ip, format_mac(mac) if mac != NO_MAC else "", age_s))
+    return Clients(key, tuple(entries))
+
+
 def _wires(keys: Iterable[Key]) -> tuple[Channel, ...]:
     return tuple(sorted({key.wire for key in keys}))
 
@@ -220,4 +259,5 @@ _PARSERS: dict[int, Callable[[Reader], Body]] = {
     Type.CHALLENGE: lambda reader: Challenge(reader.number(8)),
     Type.ANSWER: _parse_answer,
     Type.BYE: lambda _reader: Bye(),
+    Type.CLIENTS: _parse_clients,
 }

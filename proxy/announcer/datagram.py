@@ -38,7 +38,7 @@ MAGIC = b"cbL2"
 LONGEST = 1500  # bytes that are read of a datagram; nobody sends more
 _HEADER = struct.Struct("!4sBBBBBBHQQQQQIQI")
 _SIGNATURE_BYTES = 16
-_KNOWN_FLAGS = Flags.DRAINING | Flags.RESTARTING | Flags.STALE
+_KNOWN_FLAGS = Flags.DRAINING | Flags.RESTARTING | Flags.STALE | Flags.SHARES
 _MS = 1000
 _AGES_A_SECOND = 100
 

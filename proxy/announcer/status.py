@@ -6,13 +6,13 @@ import msgspec
 
 from endpointslice.types import IP, NodeName
 from proxy.l2.candidates import Candidate, Vip, Why
+from proxy.l2.clients import share_of
 from proxy.l2.draft import Draft
 from proxy.l2.election import Standing, rank
 from proxy.l2.evidence import NoAnswer, find_foreign
 from proxy.l2.hearing import channel_of, has_majority, is_listening, is_up
 from proxy.l2.placing import standings
 from proxy.l2.reasons import find_why
-from proxy.l2.spreading import share_of
 from proxy.l2.state import Hold, State, Wire
 from proxy.l2.types import NOBODY, Channel, Key, MemberId, member_id
 

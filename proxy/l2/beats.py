@@ -9,7 +9,7 @@ from proxy.l2.draft import Draft
 from proxy.l2.events import Received
 from proxy.l2.guard import shorten_listening
 from proxy.l2.hearing import channel_of, has_majority, is_heard, two_way
-from proxy.l2.messages import Beat, Want
+from proxy.l2.messages import Beat, Flags, Want
 from proxy.l2.state import NOTHING, Member, Path, Wire
 from proxy.l2.types import LATER, NEVER, NOBODY, NODE_NETWORK, Channel, MemberId
 
@@ -50,7 +50,7 @@ def hear(draft: Draft, event: Received, member: Member) -> Member:
     channel, body = event.channel, event.message.body
     before = member.path(channel)
     was_silent = not is_heard(draft, before)
-    path = replace(before, heard_s=draft.now, silent=False, looks=0)
+    path = replace(before, heard_s=draft.now, silent=False, looks=0, shares=before.shares and not was_silent)
     if isinstance(body, Beat):
         path = replace(
             path,
@@ -58,6 +58,7 @@ def hear(draft: Draft, event: Received, member: Member) -> Member:
             ages_s=_merge_ages(before, body),
             beat_s=draft.now,
             roster=body.roster,
+            shares=Flags.SHARES in event.message.header.flags,
             mac=body.mac,
         )
         if body.wires:

@@ -254,7 +254,7 @@ class Draft:
             session=state.session,
             seq=self.seq,
             clock_s=self.now,
-            flags=self._flags(),
+            flags=self._flags(channel),
             table_age_s=max(0.0, self.now - state.fresh_s),
             digest=tally.digest,
             count=tally.size,
@@ -268,9 +268,13 @@ class Draft:
         """Something for people."""
         self.actions.append(Report(note, key, member, detail))
 
-    def _flags(self) -> Flags:
+    def _flags(self, channel: Channel) -> Flags:
         flags = Flags.DRAINING if self.state.draining else Flags.NONE
         flags |= Flags.RESTARTING if self.state.restarting else Flags.NONE
+        # Whoever listens shares nothing, though the rule that notes it comes later in the step.
+        shares = (name for name in self.state.sharing if channel in {name, NODE_NETWORK})
+        if any(name in self.wires and self.now >= self.wires[name].listen_until_s for name in shares):
+            flags |= Flags.SHARES
         return flags | (Flags.STALE if self.is_stale() else Flags.NONE)
 
 

@@ -9,7 +9,20 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from proxy.l2 import announcing, beats, claims, doubt, evidence, forgetting, giving, local, sessions, spreading, taking
+from proxy.l2 import (
+    announcing,
+    beats,
+    claims,
+    clients,
+    doubt,
+    evidence,
+    forgetting,
+    giving,
+    local,
+    sessions,
+    spreading,
+    taking,
+)
 from proxy.l2.actions import Action, Note, SetTimer
 from proxy.l2.draft import Draft
 from proxy.l2.events import (
@@ -32,7 +45,7 @@ from proxy.l2.events import (
 )
 from proxy.l2.guard import guard, saw_frame, watch_wires
 from proxy.l2.hearing import channel_of, is_up
-from proxy.l2.messages import Bye, Claims, Offer, Release, Want
+from proxy.l2.messages import Bye, Claims, Clients, Offer, Release, Want
 from proxy.l2.placing import standings
 from proxy.l2.state import Hold, State
 from proxy.l2.types import LATER, NODE_NETWORK, OWNING, MemberId
@@ -95,8 +108,9 @@ def _pass_time(draft: Draft) -> None:
     doubt.doubt(draft)
     claims.flush_claims(draft)
     announcing.announce(draft)
-    if draft.state.shared:
+    if draft.state.shared or draft.state.sharing:
         spreading.watch_shares(draft)
+        clients.pass_due(draft)
 
 
 def _look_at_keys(draft: Draft) -> None:
@@ -203,6 +217,8 @@ def _receive(draft: Draft, event: Received) -> None:
         giving.hear_offer(draft, member, body)
     elif isinstance(body, Release):
         claims.hear_release_wish(draft, member, body)
+    elif isinstance(body, Clients):
+        spreading.hear_clients(draft, body)
 
 
 def _hear_bye(draft: Draft, sender: MemberId) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from enum import Flag
+from typing import NamedTuple
 
 import msgspec
 
-from endpointslice.types import NodeName
+from endpointslice.types import IP, NodeName
 from proxy.l2.election import NO_HEIRS, Heirs
 from proxy.l2.types import NOBODY, Channel, Key, MemberId, Version
 
@@ -17,6 +18,7 @@ class Flags(Flag):
     DRAINING = 1
     RESTARTING = 2  # comes back in a moment: nobody needs its addresses
     STALE = 4  # its proxy is gone, or its table is old
+    SHARES = 8  # it answers its part of the clients of addresses that are shared on this channel's wire
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -106,7 +108,22 @@ class Bye(msgspec.Struct, frozen=True):
     """The sender leaves for good, and owns nothing any more."""
 
 
-Body = Beat | Claims | Want | Offer | Release | Challenge | Answer | Bye
+class Asker(NamedTuple):
+    """A client of a shared address, and how long ago it asked, in whole seconds where it was packed."""
+
+    ip: IP
+    mac: str
+    age_s: float
+
+
+class Clients(msgspec.Struct, frozen=True):
+    """Clients of a shared address that the sender answers, for members that have come since they asked."""
+
+    key: Key
+    entries: tuple[Asker, ...]
+
+
+Body = Beat | Claims | Want | Offer | Release | Challenge | Answer | Bye | Clients
 
 
 class Message(msgspec.Struct, frozen=True):

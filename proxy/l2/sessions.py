@@ -88,7 +88,9 @@ def _accept(draft: Draft, member: Member, header: Header, answer: Answer) -> Mem
         session=header.session,
         past=past,
         since_s=draft.now,
-        paths={channel: replace(path, ages_s={}, names_me=False) for channel, path in member.paths.items()},
+        paths={
+            channel: replace(path, ages_s={}, names_me=False, shares=False) for channel, path in member.paths.items()
+        },
     )
     draft.put_member(accepted)
     return accepted

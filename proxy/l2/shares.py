@@ -28,7 +28,7 @@ class Share(NamedTuple):
     """What is known of an address that several members share."""
 
     members: Mapping[MemberId, int] = {}  # with weights; none: its owner alone answers
-    clients: Mapping[IP, Client] = {}  # who has asked, the latest last
+    clients: Mapping[IP, Client] = {}  # who has asked
     routers: frozenset[str] = frozenset()  # MACs that stand for many clients
 
 

@@ -1,29 +1,30 @@
 """One address shared by several nodes (experimental): each requester is answered by one of them, always the same.
 
-Requests are broadcast, so every member sees them, knows the requesters, and answers its own. When members come or go, a
-member tells just those requesters that become its own, one by one by unicast: a broadcast would bring everybody to one
-node. Who is without a majority shares nothing: the owner alone answers, as for other addresses.
+Requests are broadcast, so every member sees them, knows the requesters, and answers its own; who comes later is told of
+them. When members come or go, a member tells just those requesters that become its own, one by one by unicast: a
+broadcast would bring everybody to one node. Who is without a majority shares nothing: the owner alone answers, as for
+other addresses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from endpointslice.types import IP
 from proxy.l2.actions import Note, Owned, Tell, Withdraw
 from proxy.l2.candidates import Vip, Why
+from proxy.l2.clients import REPEAT_S, learn, pass_on, put_share, remember, share_of
 from proxy.l2.draft import Draft
 from proxy.l2.events import ArpSeen
-from proxy.l2.hearing import has_majority, speaks
-from proxy.l2.placing import standings
-from proxy.l2.shares import NO_SHARE, Client, Share, choose_sharer
-from proxy.l2.state import State
-from proxy.l2.types import Key, MemberId, Mine, member_id
+from proxy.l2.hearing import channel_of, has_majority, speaks
+from proxy.l2.messages import Clients
+from proxy.l2.placing import others_are_fresh, standings
+from proxy.l2.shares import Client, Share, choose_sharer
+from proxy.l2.state import State, Wire
+from proxy.l2.types import LATER, Key, MemberId, Mine, member_id
 
-JOIN_S = 3.0  # a member that came (back) less ago listens, and answers nobody
-KEPT_S = 1200.0  # a requester that wasn't seen for so long is forgotten: caches forget the address sooner
+JOIN_S = 3.0  # a member that came less ago, or was without a majority, only listens
+OUTDATED_S = 10.0  # who has an old table for so long while others have fresh ones shares no more
 SEEN_S = 10.0  # how exactly it is known when one asked last
-MOST_CLIENTS = 4096  # of one address
-REPEAT_S = 1.1  # a second telling, should the first be lost
 TELLS_A_TICK = 25  # with four ticks an interval no more than 500 a second
 ROUTER_ADDRESSES = 3  # of one MAC: it stands for others
 
@@ -34,37 +35,39 @@ class _Due(NamedTuple):
     client: IP
 
 
-def share_of(draft: Draft, key: Key) -> Share:
-    """What is known of a shared key."""
-    return draft.state.shares.get(key, NO_SHARE)
-
-
-def _put_share(draft: Draft, key: Key, share: Share) -> None:
-    draft.set(shares={**draft.state.shares, key: share})
-
-
 def _drop_share(draft: Draft, key: Key) -> None:
     draft.set(shares={other: share for other, share in draft.state.shares.items() if other != key})
 
 
-def sharers(draft: Draft, vip: Vip) -> dict[MemberId, int]:
-    """Who shares it, by this member's view, with weights: under policy Local the ready endpoints, else the same."""
-    up = standings(draft, vip.key.wire)
+def sharers(draft: Draft, vip: Vip, wire: Wire) -> dict[MemberId, int]:
+    """Who shares it, by this member's view, with weights: under policy Local the ready endpoints, else the same.
+
+    Others say so in their heartbeats, so that whoever comes leaves everybody to them until it says so itself.
+    """
+    up, now, channel = standings(draft, vip.key.wire), draft.now, channel_of(wire)
     found: dict[MemberId, int] = {}
     for candidate in vip.others:
-        member = member_id(candidate.node)
-        known = draft.members.get(member)
-        if candidate.why is not Why.ELIGIBLE or member not in up or up[member].stale or known is None:
-            continue
-        if draft.now - known.since_s >= JOIN_S:
-            found[member] = candidate.ready if vip.local else 1
-    if draft.me in up and draft.fit(vip.key) is Why.ELIGIBLE and draft.now - draft.base.up_s >= JOIN_S:
+        member = draft.members.get(member_id(candidate.node))
+        if candidate.why is Why.ELIGIBLE and member is not None and member.id in up and member.path(channel).shares:
+            found[member.id] = candidate.ready if vip.local else 1
+    joins = draft.me in share_of(draft, vip.key).members or now - max(draft.base.up_s, wire.majority_s) >= JOIN_S
+    able = draft.me in up and draft.fit(vip.key) is Why.ELIGIBLE and now - draft.state.outdated_s < OUTDATED_S
+    if joins and able:
         found[draft.me] = vip.mine.ready if vip.local else 1
     return found
 
 
+def _note_outdated(draft: Draft) -> None:
+    """Since when our table is old while a majority's are fresh. An outage of the API, and its end, moves nothing."""
+    outdated = any(others_are_fresh(draft, wire) for wire in draft.wires.values())
+    if outdated != (draft.state.outdated_s != LATER):
+        draft.set(outdated_s=draft.now if outdated else LATER)
+
+
 def watch_shares(draft: Draft) -> None:
     """Whether members came or went for an address that is shared; and tell who must be told by now."""
+    _note_outdated(draft)
+    sharing = set()
     for key in sorted(draft.state.shared):
         vip = draft.vip(key)
         wire = draft.wires.get(key.wire)
@@ -72,16 +75,24 @@ def watch_shares(draft: Draft) -> None:
             continue
         before = share_of(draft, key)
         able = speaks(draft, wire) and has_majority(draft, wire)
-        members = sharers(draft, vip) if able else {}
+        members = sharers(draft, vip, wire) if able else {}
         if members != before.members:
             _change(draft, key, before, members)
+        if draft.me in members:
+            sharing.add(key.wire)
+    if sharing != draft.state.sharing:
+        draft.set(sharing=frozenset(sharing), beat_s=draft.now)
+        draft.hurry()
     _tell_due(draft)
 
 
 def _change(draft: Draft, key: Key, before: Share, members: Mapping[MemberId, int]) -> None:
     """New sharers: tell the requesters that become ours. Who shared nothing until now knows of no change."""
     was, shares = draft.me in before.members, draft.me in members
-    _put_share(draft, key, before._replace(members=members))
+    put_share(draft, key, before._replace(members=members))
+    stayed = {member: weight for member, weight in before.members.items() if member in members}
+    if draft.me in stayed and members.keys() - stayed.keys():
+        pass_on(draft, key, stayed)
     if was != shares and draft.hold(key).mine is Mine.NONE:
         draft.actions.append(Owned(key) if shares else Withdraw(key))
     if not shares:
@@ -92,9 +103,23 @@ def _change(draft: Draft, key: Key, before: Share, members: Mapping[MemberId, in
         if choose_sharer(key, client, members) == draft.me
         and not (was and choose_sharer(key, client, before.members) == draft.me)
     ]
-    due = [_Due(draft.now + later, key, client) for later in (0.0, REPEAT_S) for client in moved]
-    draft.set(telling=(*draft.state.telling, *due))
+    _tell_soon(draft, key, moved)
     draft.report(Note.SHARED, key, detail=f"{len(members)} nodes, {len(moved)} of {len(before.clients)} clients told")
+
+
+def _tell_soon(draft: Draft, key: Key, clients: Iterable[IP]) -> None:
+    due = [_Due(draft.now + later, key, client) for later in (0.0, REPEAT_S) for client in clients]
+    draft.set(telling=(*draft.state.telling, *due))
+
+
+def hear_clients(draft: Draft, body: Clients) -> None:
+    """A member knows clients that we may not; those that are ours haven't heard of it, as the member answered them."""
+    if body.key not in draft.state.shared or body.key.wire not in draft.wires:
+        return
+    new = learn(draft, body)
+    members = share_of(draft, body.key).members
+    if draft.me in members:
+        _tell_soon(draft, body.key, [ip for ip in new if choose_sharer(body.key, ip, members) == draft.me])
 
 
 def _tell_due(draft: Draft) -> None:
@@ -141,18 +166,12 @@ def note_client(draft: Draft, event: ArpSeen) -> None:
     known = share.clients.get(asker)
     if known is not None and known.mac == event.mac and draft.now - known.seen_s < SEEN_S:
         return
-    clients = dict(share.clients)
-    clients.pop(asker, None)
-    if len(clients) >= MOST_CLIENTS:
-        clients = {ip: client for ip, client in clients.items() if draft.now - client.seen_s < KEPT_S}
-        for oldest in list(clients)[: max(0, len(clients) - MOST_CLIENTS + MOST_CLIENTS // 8)]:
-            del clients[oldest]
-    clients[asker] = Client(event.mac, draft.now)
+    clients = remember(share.clients, {asker: Client(event.mac, draft.now)}, draft.now)
     routers = share.routers
     if event.mac not in routers and _is_router(draft, event, clients):
         routers |= {event.mac}
         draft.report(Note.SHARE_ROUTED, key, detail=event.mac)
-    _put_share(draft, key, share._replace(clients=clients, routers=routers))
+    put_share(draft, key, share._replace(clients=clients, routers=routers))
 
 
 def _is_router(draft: Draft, event: ArpSeen, clients: Mapping[IP, Client]) -> bool:

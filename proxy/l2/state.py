@@ -34,6 +34,7 @@ class Path(msgspec.Struct, frozen=True, gc=False):
     ages_s: Mapping[MemberId, float] = msgspec.field(default_factory=dict)  # what that said of others
     beat_s: float = NEVER  # when it came
     roster: int = 1
+    shares: bool = False  # it says that it answers its part of clients of shared addresses
     mac: str = ""
     seen_s: float = NEVER  # its last sign on the wire that isn't a message
     looks: int = 0  # sent since its last sign of life
@@ -234,7 +235,10 @@ class State(msgspec.Struct, frozen=True):
     shared: frozenset[Key] = frozenset()  # keys that several members share, as the table has it
     refused: Mapping[Key, str] = msgspec.field(default_factory=dict)  # that should be, and why they aren't
     shares: Mapping[Key, Share] = msgspec.field(default_factory=dict)
+    sharing: frozenset[Channel] = frozenset()  # wires on which this member answers its part of clients
+    outdated_s: float = LATER  # since when our table is old while a majority's aren't
     telling: tuple[tuple[float, Key, IP], ...] = ()  # who is to be told when
+    passing: tuple[tuple[float, Key, IP], ...] = ()  # of whom other members are to be told when, the first first
     reviewed: Circumstances | None = None  # when causes to give keys away were last looked for
 
 

@@ -148,6 +148,18 @@ class Mischief:
         if state is not None and not state.wires[WIRE].carrier:
             self._carrier(name, up=True)
 
+    def end_all(self) -> None:
+        """What a failure left: all that still lasts ends now."""
+        simulation = self.simulation
+        simulation.lan.heal()
+        for name, node in simulation.nodes.items():
+            simulation.change_keys(name, (self.key,))
+            if node.state is None:
+                simulation.boot(name)
+            elif node.paused:
+                simulation.resume(name)
+            self.mend_carrier(name)
+
     def _change_key(self, for_s: float) -> None:
         """The new one reaches the nodes one after another, and then the old one leaves them the same way."""
         if self.changing:
@@ -180,15 +192,7 @@ def play(world: World, variant: Variant = Variant.PLAIN, *, for_s: float = 10.0,
     while simulation.now < end:
         mischief.one()
         simulation.run(min(end - simulation.now, chance.choice((0.1, 0.5, 1.0, 2.5)) * (0.5 + chance.random())))
-    # What a failure left: all that still lasts ends now.
-    simulation.lan.heal()
-    for name, node in simulation.nodes.items():
-        simulation.change_keys(name, (mischief.key,))
-        if node.state is None:
-            simulation.boot(name)
-        elif node.paused:
-            simulation.resume(name)
-        mischief.mend_carrier(name)
+    mischief.end_all()
     healed_s = simulation.now
     simulation.run(wait_s)
     return _judge(simulation, healed_s, mischief.failures)

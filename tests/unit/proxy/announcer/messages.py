@@ -6,15 +6,18 @@ from hypothesis import strategies as st
 
 from endpointslice.types import IP, NodeName
 from proxy.announcer.ethernet import format_mac, is_host_mac
+from proxy.l2.clients import PASSED_A_TICK
 from proxy.l2.election import NO_HEIRS, Heirs
 from proxy.l2.messages import (
     Answer,
+    Asker,
     Beat,
     Body,
     Bye,
     Challenge,
     Claims,
     ClaimState,
+    Clients,
     Flags,
     Header,
     Message,
@@ -31,10 +34,9 @@ members = st.integers(1, WORD).map(MemberId)
 channels = st.sampled_from([*WIRES, NODE_NETWORK])
 ages = st.one_of(st.just(float("inf")), st.integers(0, 65534).map(lambda ticks: ticks / 100))
 macs = st.one_of(st.just(""), st.binary(min_size=6, max_size=6).filter(is_host_mac).map(format_mac))
-ips = st.one_of(
-    st.integers(0, 2**32 - 1).map(lambda number: IP(str(ipaddress.IPv4Address(number)))),
-    st.integers(0, 2**128 - 1).map(lambda number: IP(str(ipaddress.IPv6Address(number)))),
-)
+ips_v4 = st.integers(0, 2**32 - 1).map(lambda number: IP(str(ipaddress.IPv4Address(number))))
+ips_v6 = st.integers(0, 2**128 - 1).map(lambda number: IP(str(ipaddress.IPv6Address(number))))
+ips = st.one_of(ips_v4, ips_v6)
 keys = st.builds(Key, ips, st.sampled_from(WIRES))
 heirs = st.one_of(st.just(NO_HEIRS), st.builds(Heirs, members, members))
 claim_states = st.builds(
@@ -64,6 +66,16 @@ offers = st.builds(
     st.booleans(),
     st.integers(0, 10**6).map(lambda ms: ms / 1000),
 )
+clients = st.one_of(
+    *(
+        st.builds(
+            Clients,
+            st.builds(Key, family, st.sampled_from(WIRES)),
+            st.lists(st.builds(Asker, family, macs, st.integers(0, 65535)), max_size=PASSED_A_TICK).map(tuple),
+        )
+        for family in (ips_v4, ips_v6)
+    )
+)
 bodies: st.SearchStrategy[Body] = st.one_of(
     beats,
     claims,
@@ -73,6 +85,7 @@ bodies: st.SearchStrategy[Body] = st.one_of(
     st.builds(Challenge, st.integers(0, WORD)),
     st.builds(Answer, st.integers(0, WORD), st.text(st.characters(codec="ascii"), max_size=63).map(NodeName)),
     st.builds(Bye),
+    clients,
 )
 headers = st.builds(
     Header,

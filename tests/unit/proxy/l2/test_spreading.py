@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from endpointslice.types import IP
 from proxy.l2.actions import Note
-from proxy.l2.candidates import Table, Why
+from proxy.l2.candidates import Why
+from proxy.l2.clients import MOST_CLIENTS, PASSED_A_TICK
 from proxy.l2.events import DrainAsked, LinkChanged
 from proxy.l2.shares import Client, choose_sharer
-from proxy.l2.spreading import JOIN_S, MOST_CLIENTS
+from proxy.l2.spreading import JOIN_S
 from proxy.l2.state import State
 from proxy.l2.types import Tier
 from tests.l2.clients import SharedWorld
@@ -22,16 +23,8 @@ from tests.l2.stories import SEEDS, retable, row, rows
 CLIENTS = [IP(f"192.0.2.{last}") for last in range(10, 70)]
 
 
-class Asking(SharedWorld):
-    """All of its addresses are shared from the start."""
-
-    def table_of(self, name: str, *, local: bool = False, ready: dict[str, int] | None = None) -> Table:
-        table = super().table_of(name, local=local, ready=ready)
-        return Table({key: replace(vip, shared=True) for key, vip in table.vips.items()})
-
-
-def shared(seed: int, nodes: int = 3) -> Asking:
-    simulation = Asking(World(seed=seed, nodes=nodes, vips=2), CLIENTS)
+def shared(seed: int, nodes: int = 3) -> SharedWorld:
+    simulation = SharedWorld(World(seed=seed, nodes=nodes, vips=2), CLIENTS)
     simulation.boot_all(settle_s=8.0)
     simulation.ask_all()
     return simulation
@@ -100,6 +93,86 @@ def test_a_node_that_comes_back_is_given_its_part_once_it_has_listened(seed: int
 
     assert simulation.ask_all() == before
     assert {place: (name,) for place, name in simulation.entries.items()} == before
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_node_that_has_just_come_knows_all_clients_though_none_has_asked_since(seed: int) -> None:
+    simulation = shared(seed)
+    simulation.kill("n3")
+    simulation.run(4.0)
+    simulation.boot("n3")
+    simulation.run(JOIN_S + 6.0)
+    known = state_of(simulation, "n3").shares
+    assert all(known[key].clients.keys() == {*CLIENTS} for key in simulation.keys)
+    simulation.told.clear()
+
+    before = dict(simulation.entries)
+    simulation.kill("n1")
+    simulation.run(4.0)
+
+    lost = {place for place, name in before.items() if name == "n1"}
+    assert {(tell.key, tell.client) for _at_s, _name, tell in simulation.told} == lost
+    assert {name for _at_s, name, _tell in simulation.told} == {"n2", "n3"}, "each tells its own"
+    assert "n1" not in simulation.entries.values()
+
+
+def test_clients_are_passed_on_by_the_one_that_answered_them_and_twice() -> None:
+    simulation = shared(1)
+    simulation.kill("n3")
+    simulation.run(4.0)
+    for node in simulation.nodes.values():
+        node.sent.clear()
+
+    simulation.boot("n3")
+    simulation.run(JOIN_S + 6.0)
+
+    sent = {name: node.sent["Clients"] for name, node in simulation.nodes.items()}
+    assert len(CLIENTS) < 2 * PASSED_A_TICK
+    assert sent["n3"] == 0, "it knew nobody"
+    assert 2 * len(simulation.keys) <= sent["n1"] + sent["n2"] <= 2 * 3 * len(simulation.keys)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_after_a_cut_the_minority_answers_nobody_else_s_clients_while_it_comes_to_know_the_others(seed: int) -> None:
+    simulation = shared(seed)
+    simulation.isolate("n1")
+    simulation.run(4.0)
+    simulation.lan.heal()
+    simulation.run(1.0)
+
+    for _half in range(10):
+        answers = simulation.ask_all()
+        assert all(len(names) >= 1 for names in answers.values())
+        assert {names for names in answers.values() if "n1" in names} <= {("n1",), ("n1", "n2"), ("n1", "n3")}
+        few = sum("n1" in names for names in answers.values())
+        assert few < len(answers) * 2 / 3, "no more than its part"
+        simulation.run(0.5)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_api_outage_of_any_length_moves_no_client(seed: int) -> None:
+    simulation = shared(seed)
+    before = simulation.ask_all()
+    simulation.told.clear()
+
+    simulation.without_api.update(simulation.nodes)
+    for _quarter in range(6):
+        simulation.run(15.0)
+        assert simulation.ask_all() == before
+    for name in simulation.nodes:
+        simulation.without_api.discard(name)
+        simulation.run(0.5)
+        assert simulation.ask_all() == before
+    assert simulation.told == []
+
+
+def test_a_node_whose_table_is_old_while_the_others_are_fresh_is_asked_by_nobody() -> None:
+    simulation = shared(1)
+
+    simulation.without_api.add("n2")
+    simulation.run(75.0)
+
+    assert set(simulation.ask_all().values()) == {("n1",), ("n3",)}
 
 
 def test_under_policy_local_a_node_without_an_endpoint_answers_no_client_any_more() -> None:
@@ -205,7 +278,9 @@ def test_only_so_many_clients_are_remembered_the_latest_ones() -> None:
     key = simulation.keys[0]
     state = state_of(simulation, "n1")
     first = IPv4Address("10.20.0.0")
-    crowd = {IP(str(first + at)): Client("mac", state.last_step_s) for at in range(MOST_CLIENTS)}
+    crowd = {
+        IP(str(first + at)): Client("mac", state.last_step_s - 1 + at / MOST_CLIENTS) for at in range(MOST_CLIENTS)
+    }
     full = state.shares[key]._replace(clients=crowd)
     simulation.nodes["n1"].state = replace(state, shares={**state.shares, key: full})
 
