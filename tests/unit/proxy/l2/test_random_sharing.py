@@ -15,7 +15,7 @@ LONGEST_NONE_S = DEFAULT.detect_s + 2 * DEFAULT.interval_s  # as long as a loss 
 LONGEST_TWO_S = 2 * DEFAULT.interval_s  # while one hasn't heard yet that another answers its part, or is back
 
 
-@pytest.mark.parametrize(("nodes", "seed"), [(3, seed) for seed in range(10 * TIMES)] + [(5, 100), (5, 101)])
+@pytest.mark.parametrize(("nodes", "seed"), [(3, seed) for seed in range(6 * TIMES)] + [(5, 100)])
 def test_on_a_healthy_wire_two_answer_a_client_in_a_hand_over_only_and_none_until_a_loss_is_noticed(
     nodes: int, seed: int
 ) -> None:
@@ -27,7 +27,7 @@ def test_on_a_healthy_wire_two_answer_a_client_in_a_hand_over_only_and_none_unti
     judge_the_end(outcome, again)
 
 
-@pytest.mark.parametrize(("nodes", "seed"), [(3, seed) for seed in range(15 * TIMES)] + [(5, 100), (5, 101)])
+@pytest.mark.parametrize(("nodes", "seed"), [(3, seed) for seed in range(10 * TIMES)] + [(5, 100), (5, 101)])
 def test_after_random_failures_each_client_is_answered_by_its_own_node_again(nodes: int, seed: int) -> None:
     judge_the_end(play_wild(seed, nodes), f"python -m tests.l2.shared_fuzz --nodes {nodes} --seed {seed}")
 
