@@ -21,7 +21,7 @@ from proxy.addresses.allocate import Answer, Classes, allocate
 from proxy.addresses.decode import Change
 from proxy.addresses.follow import Following
 from proxy.addresses.messages import Heard, Leading, Message, Stop
-from proxy.addresses.plan import Write, describe_pool, plan_pools, plan_problem_notices, plan_services
+from proxy.addresses.plan import Write, describe_pool, plan_conflicts, plan_pools, plan_problem_notices, plan_services
 from proxy.addresses.state import State, apply_changes, apply_list, build_world, list_problems
 from proxy.addresses.types import Condition, Kind, Service
 from proxy.addresses.writer import send_write
@@ -142,9 +142,13 @@ class Controller:
         self._answered = self._state.revision
         planned = plan_services(services, answer, now)
         pools = plan_pools(self._state, answer, self._told_pools, now)
-        new = (one for one in chain(planned.writes, pools) if self._key(one) not in self._refused)
+        # Another write of the same Service changes its version, so a conflict's turn comes after that.
+        busy = {write.name for write in planned.writes}
+        met = [*plan_conflicts(self._state, now)]
+        conflicts = [write for write in met if write.name not in busy]
+        new = (one for one in chain(planned.writes, pools, conflicts) if self._key(one) not in self._refused)
         writes = [*islice(new, MOST_WRITES)]
-        left_over = writes and (planned.postponed or len(writes) == MOST_WRITES)
+        left_over = writes and (planned.postponed or len(conflicts) < len(met) or len(writes) == MOST_WRITES)
         self._retry_at_s = time.monotonic() if left_over else None
         done = 0
         for first in range(0, len(writes), AT_ONCE):

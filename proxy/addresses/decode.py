@@ -10,10 +10,11 @@ from endpointslice.metadata import Event, ObjectList, Status
 from proxy.addresses import wire
 from proxy.addresses.accept import Read
 from proxy.addresses.pools import check_advertisement, check_pool, check_spread
-from proxy.addresses.services import convert_namespace, convert_node, convert_service, find_condition
+from proxy.addresses.services import convert_conflicts, convert_namespace, convert_node, convert_service, find_condition
 from proxy.addresses.types import (
     Advertisement,
     Condition,
+    Conflicts,
     Kind,
     Namespace,
     Node,
@@ -42,7 +43,8 @@ class AdvertisementObject(msgspec.Struct, frozen=True):
     remarks: tuple[Problem, ...] = ()  # it is used all the same, but for these parts
 
 
-Object = Service | Namespace | Node | NodeState | PoolObject | AdvertisementObject
+Object = Service | Namespace | Node | NodeState | PoolObject | AdvertisementObject | Conflicts
+_NAMESPACED = frozenset({Kind.SERVICE, Kind.L2_STATUS})  # everywhere; other kinds are read in one namespace, if in any
 Readers = Mapping[Kind, Callable[[bytes, str], Object]]
 
 
@@ -50,7 +52,7 @@ class Change(NamedTuple):
     """One object as the API has it now."""
 
     kind: Kind
-    name: str  # "namespace/name" of a Service; else the name alone
+    name: str  # "namespace/name" of a Service and a ServiceL2Status; else the name alone
     object: Object | None  # None: deleted; or of a type that can't be read, and then `problem` says why
     uid: str = ""
     version: str = ""  # resourceVersion
@@ -140,7 +142,7 @@ def convert_advertisement(advertisement: wire.Advertisement) -> AdvertisementObj
 
 
 def _full_name(kind: Kind, metadata: wire.Metadata) -> str:
-    return f"{metadata.namespace or 'default'}/{metadata.name}" if kind is Kind.SERVICE else metadata.name
+    return f"{metadata.namespace or 'default'}/{metadata.name}" if kind in _NAMESPACED else metadata.name
 
 
 def read_lines(
@@ -167,6 +169,7 @@ _NAMESPACES = msgspec.json.Decoder(wire.Namespace)
 _NODES = msgspec.json.Decoder(wire.Node)
 _POOLS = msgspec.json.Decoder(wire.Pool)
 _ADVERTISEMENTS = msgspec.json.Decoder(wire.Advertisement)
+_L2_STATUSES = msgspec.json.Decoder(wire.L2Status)
 
 READERS: Readers = {
     Kind.SERVICE: lambda body, name: convert_service(_SERVICES.decode(body), name),
@@ -174,4 +177,5 @@ READERS: Readers = {
     Kind.NODE: lambda body, name: convert_node(_NODES.decode(body), name),
     Kind.POOL: lambda body, _name: convert_pool(_POOLS.decode(body)),
     Kind.ADVERTISEMENT: lambda body, _name: convert_advertisement(_ADVERTISEMENTS.decode(body)),
+    Kind.L2_STATUS: lambda body, _name: convert_conflicts(_L2_STATUSES.decode(body)),
 }

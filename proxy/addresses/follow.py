@@ -17,6 +17,7 @@ from proxy.sources.watch import PATIENT, KindWatch, Resource, Reunion
 log = structlog.get_logger()
 
 GROUP = "/apis/metallb.io/v1beta1"
+L2_STATUSES = "/apis/closeby.dev/v1beta1/servicel2statuses"
 Post = Callable[[Heard], None]
 
 
@@ -24,7 +25,8 @@ def list_resources(namespace: str) -> tuple[Resource, ...]:
     """What is followed; pools and advertisements of one namespace.
 
     Without pools nothing is decided, so there is no doing without the right to read them. Nodes are read for their
-    addresses, which are then not given out; advertisements to say what is wrong with them.
+    addresses, which are then not given out; advertisements to say what is wrong with them; ServiceL2Statuses for
+    foreign hosts, which become a Service's condition.
     """
     return (
         Resource(Kind.SERVICE, "/api/v1/services"),
@@ -35,6 +37,12 @@ def list_resources(namespace: str) -> tuple[Resource, ...]:
             Kind.ADVERTISEMENT,
             f"{GROUP}/namespaces/{namespace}/l2advertisements",
             permission="list and watch on l2advertisements in metallb.io",
+        ),
+        Resource(
+            Kind.L2_STATUS,
+            L2_STATUSES,
+            permission="list and watch on servicel2statuses in closeby.dev",
+            is_custom=True,
         ),
     )
 

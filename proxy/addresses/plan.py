@@ -10,9 +10,9 @@ from endpointslice.addresses import family_of
 from endpointslice.types import IP, ServiceName
 from proxy.addresses.allocate import Answer, Grant
 from proxy.addresses.decode import USABLE, PoolObject
-from proxy.addresses.services import GRANTED
+from proxy.addresses.services import CONFLICT, GRANTED
 from proxy.addresses.state import State
-from proxy.addresses.types import Condition, Kind, PoolStatus, Service
+from proxy.addresses.types import Condition, Conflicts, Kind, PoolStatus, Service
 from proxy.notices import Notice
 
 GROUP_VERSION = "metallb.io/v1beta1"
@@ -88,6 +88,26 @@ def _plan_service(service: Service, grant: Grant, now: str) -> Iterator[Write]:
         patch["conditions"] = [_render(GRANTED, service.granted, wanted, now)]
     if patch:
         yield Write(Kind.SERVICE, service.name, _at_version(service, patch), tuple(_notices(service, grant, wanted)))
+
+
+def plan_conflicts(state: State, now: str) -> Iterator[Write]:
+    """A condition of each Service for whose addresses a node says that a foreign host answers, while it does."""
+    met: dict[str, set[tuple[str, str]]] = {}
+    for found in state.of(Kind.L2_STATUS, Conflicts).values():
+        if found.strangers:
+            met.setdefault(found.service, set()).update(found.strangers)
+    for name, service in state.of(Kind.SERVICE, Service).items():
+        strangers = sorted(met.get(name, ()))
+        if not (strangers or service.conflict):
+            continue
+        said = "; ".join(f"{ip}: {mac}, which is no node's, answers for it" for ip, mac in strangers)
+        wanted = Condition(_TRUE, "ForeignHost", said)
+        if not strangers:
+            gone = {"conditions": [{"type": CONFLICT, "$patch": "delete"}]}
+            yield Write(Kind.SERVICE, name, _at_version(service, gone))
+        elif _differs(service.conflict, wanted):
+            told = {"conditions": [_render(CONFLICT, service.conflict, wanted, now)]}
+            yield Write(Kind.SERVICE, name, _at_version(service, told))
 
 
 def _at_version(service: Service, status: Mapping[str, Any]) -> dict[str, Any]:

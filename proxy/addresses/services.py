@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from endpointslice.addresses import family_of, parse_ip
 from endpointslice.types import IP, NodeName, ServiceName
 from proxy.addresses import wire
-from proxy.addresses.types import Condition, DualStack, Namespace, Node, Service
+from proxy.addresses.types import Condition, Conflicts, DualStack, Namespace, Node, Service
 
 GRANTED = "closeby.dev/AddressGranted"  # the condition's type
+CONFLICT = "closeby.dev/AddressConflict"  # another, which stands only while there is one
 PREFIXES = ("closeby.dev/", "metallb.io/", "metallb.universe.tf/")  # of annotations; the last is metallb.io's old one
 POOL_ANNOTATION = "address-pool"
 IPS_ANNOTATION = "loadBalancerIPs"
@@ -39,7 +40,15 @@ def convert_service(service: wire.Service, name: str) -> Service:
         load_balancer_ip=spec.load_balancer_ip or "",
         held=_addresses(one.ip for one in ingress),
         granted=find_condition(status.conditions or (), GRANTED),
+        conflict=find_condition(status.conditions or (), CONFLICT),
     )
+
+
+def convert_conflicts(found: wire.L2Status) -> Conflicts:
+    """The Service, and who else answers for its addresses."""
+    status = found.status or wire.L2StatusStatus()
+    strangers = tuple(sorted((one.ip, one.mac) for one in status.conflicts or ()))
+    return Conflicts(ServiceName(f"{status.service_namespace}/{status.service_name}"), strangers)
 
 
 def convert_namespace(namespace: wire.Namespace, name: str) -> Namespace:

@@ -17,6 +17,7 @@ class Kind(StrEnum):
     NODE = "Node"
     POOL = "IPAddressPool"
     ADVERTISEMENT = "L2Advertisement"
+    L2_STATUS = "ServiceL2Status"  # of closeby.dev, as nodes write it
 
 
 class Operator(StrEnum):
@@ -152,11 +153,19 @@ class Service(msgspec.Struct, frozen=True, gc=False):
     load_balancer_ip: str = ""  # spec.loadBalancerIP as written
     held: tuple[IP, ...] = ()  # of status.loadBalancer.ingress
     granted: Condition | None = None  # our condition in its status
+    conflict: Condition | None = None  # and the one that tells of foreign hosts
 
     @property
     def namespace(self) -> str:
         """The part before the slash."""
         return self.name.partition("/")[0]
+
+
+class Conflicts(msgspec.Struct, frozen=True):
+    """What one node tells of hosts that are no nodes and answer for a Service's addresses."""
+
+    service: ServiceName
+    strangers: tuple[tuple[str, str], ...] = ()  # address and MAC
 
 
 class PoolStatus(NamedTuple):

@@ -204,3 +204,24 @@ class NodeState(WireObject, frozen=True):
 
     spec: NodeSpec | None = None
     status: NodeConditions | None = None
+
+
+class Stranger(Wire, frozen=True):
+    """A part of ServiceL2Status.status.conflicts."""
+
+    ip: str = ""
+    mac: str = ""
+
+
+class L2StatusStatus(Wire, frozen=True):
+    """closeby.dev/v1beta1 ServiceL2Status.status."""
+
+    service_name: str = ""
+    service_namespace: str = ""
+    conflicts: list[Stranger] | None = None
+
+
+class L2Status(WireObject, frozen=True):
+    """closeby.dev ServiceL2Status, as far as conflicts are concerned: who announces is no news here."""
+
+    status: L2StatusStatus | None = None

@@ -12,7 +12,7 @@ from endpointslice.decode import DecodeError
 from proxy.addresses.allocate import Classes, allocate
 from proxy.addresses.decode import Change, decode_object, decode_page, read_lines
 from proxy.addresses.lease import decode_lease
-from proxy.addresses.plan import plan_pools, plan_problem_notices, plan_services
+from proxy.addresses.plan import plan_conflicts, plan_pools, plan_problem_notices, plan_services
 from proxy.addresses.state import State, apply_list, build_world, list_problems
 from proxy.addresses.types import Kind, Service
 from proxy.addresses.validate import Document, judge
@@ -78,12 +78,21 @@ ADVERTISEMENT: dict[str, Any] = {
 }
 NAMESPACE: dict[str, Any] = {"metadata": {"name": "shop", "labels": {"a": "b"}}}
 NODE: dict[str, Any] = {"metadata": {"name": "n"}, "status": {"addresses": [{"address": "192.0.2.9"}]}}
+L2_STATUS: dict[str, Any] = {
+    "metadata": {"name": "l2-x", "namespace": "shop", "resourceVersion": "9"},
+    "status": {
+        "serviceName": "web",
+        "serviceNamespace": "shop",
+        "conflicts": [{"ip": "192.0.2.1", "mac": "02:00:00:00:00:09", "interface": "eth0"}],
+    },
+}
 SEEDS = {
     Kind.SERVICE: [SERVICE],
     Kind.POOL: [POOL],
     Kind.ADVERTISEMENT: [ADVERTISEMENT],
     Kind.NAMESPACE: [NAMESPACE],
     Kind.NODE: [NODE],
+    Kind.L2_STATUS: [L2_STATUS],
 }
 NOW = "2026-01-01T00:00:00Z"
 
@@ -106,6 +115,7 @@ def test_any_odd_objects_are_an_answer(objects: list[tuple[Kind, dict[str, Any]]
     answer = allocate(world)
 
     writes = [*plan_services(world.services, answer, NOW).writes, *plan_pools(state, answer, {}, NOW)]
+    writes += plan_conflicts(state, NOW)
     assert msgspec.json.encode([write.patch for write in writes])
     assert all(notice.note for notice in plan_problem_notices({}, list_problems(state), "n"))
     assert all(isinstance(one, Service) for one in world.services.values())

@@ -35,6 +35,7 @@ KINDS = {
     "nodes": "Node",
     "ipaddresspools": "IPAddressPool",
     "l2advertisements": "L2Advertisement",
+    "servicel2statuses": "ServiceL2Status",
 }
 
 
@@ -150,6 +151,22 @@ def test_a_service_gets_an_address_and_is_told(running: Running) -> None:
     assert patch.content_type == "application/strategic-merge-patch+json"
     until(lambda: running.cluster.patches("ipaddresspools"))
     assert running.answers
+
+
+def test_a_foreign_host_that_a_node_tells_of_becomes_a_condition_of_the_service(running: Running) -> None:
+    running.cluster.add("ipaddresspools", pool("192.0.2.0/30"))
+    running.cluster.add("services", service("web"))
+    met = {"ip": "192.0.2.0", "mac": "02:00:00:00:00:09", "interface": "eth0"}
+    status = {"serviceName": "web", "serviceNamespace": "shop", "conflicts": [met]}
+    metadata = {"name": "l2-x", "namespace": "shop", "resourceVersion": "3"}
+    running.cluster.add("servicel2statuses", {"metadata": metadata, "status": status})
+
+    running.loop.inbox.put(Leading(active=True))
+
+    until(lambda: len(running.cluster.patches("services")) == 2)
+    granted, conflict = (json.loads(patch.body or b"")["status"] for patch in running.cluster.patches("services"))
+    assert granted["loadBalancer"]["ingress"]
+    assert [one["reason"] for one in conflict["conditions"]] == ["ForeignHost"]
 
 
 def test_nothing_is_decided_before_every_kind_was_listed(running: Running, double: ApiDouble) -> None:

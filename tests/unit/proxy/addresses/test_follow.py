@@ -34,7 +34,11 @@ def test_there_is_a_resource_for_each_kind_and_no_doing_without_pools() -> None:
 
     assert resources.keys() == set(Kind)
     assert resources[Kind.POOL].path == "/apis/metallb.io/v1beta1/namespaces/ns/ipaddresspools"
-    assert [kind for kind, one in resources.items() if one.permission] == [Kind.NODE, Kind.ADVERTISEMENT]
+    assert [kind for kind, one in resources.items() if one.permission] == [
+        Kind.NODE,
+        Kind.ADVERTISEMENT,
+        Kind.L2_STATUS,
+    ]
 
 
 def test_pages_are_one_list(sink: ChangeSink, heard: list[Heard]) -> None:

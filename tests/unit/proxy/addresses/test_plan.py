@@ -8,12 +8,12 @@ from endpointslice.types import IP, ServiceName
 from proxy.addresses.accept import Read
 from proxy.addresses.allocate import Answer, Grant, World, allocate
 from proxy.addresses.decode import Change, PoolObject
-from proxy.addresses.plan import Write, describe_grant, plan_pools, plan_problem_notices, plan_services
+from proxy.addresses.plan import Write, describe_grant, plan_conflicts, plan_pools, plan_problem_notices, plan_services
 from proxy.addresses.requests import Refusal, Rule
-from proxy.addresses.services import GRANTED
+from proxy.addresses.services import CONFLICT, GRANTED
 from proxy.addresses.sharing import refuse_sharing
 from proxy.addresses.state import State, apply_list
-from proxy.addresses.types import Condition, Kind, PoolStatus, Problem, Service
+from proxy.addresses.types import Condition, Conflicts, Kind, PoolStatus, Problem, Service
 from tests.unit.proxy.addresses.builders import dual, pool, service
 from tests.unit.proxy.addresses.test_allocate_laws import worlds
 
@@ -225,3 +225,40 @@ def test_who_takes_an_address_waits_until_the_other_has_given_it_up() -> None:
 
     assert [write.name for write in planned.writes] == ["shop/b"]
     assert planned.postponed
+
+
+MAC = "02:00:00:00:00:09"
+MET = Condition("True", "ForeignHost", f"192.0.2.1: {MAC}, which is no node's, answers for it", "2026-01-01T00:00:00Z")
+
+
+def with_conflicts(one: Service, *strangers: tuple[tuple[str, str], ...]) -> State:
+    """Each of so many nodes tells of these."""
+    state = apply_list(State(), Kind.SERVICE, [Change(Kind.SERVICE, one.name, one)])
+    told = [Change(Kind.L2_STATUS, f"shop/{at}", Conflicts(one.name, found)) for at, found in enumerate(strangers, 1)]
+    return apply_list(state, Kind.L2_STATUS, told)
+
+
+def test_a_foreign_host_at_an_address_is_a_condition_of_its_service_once() -> None:
+    state = with_conflicts(service("web", version="7"), (("192.0.2.1", MAC),), (("192.0.2.1", MAC),), ())
+
+    (write,) = plan_conflicts(state, NOW)
+
+    assert (write.kind, write.name, write.notices) == (Kind.SERVICE, "shop/web", ())
+    said = {"status": "True", "reason": "ForeignHost", "message": MET.message, "lastTransitionTime": NOW}
+    assert write.patch == {
+        "metadata": {"resourceVersion": "7"},
+        "status": {"conditions": [{"type": CONFLICT, **said}]},
+    }
+    assert [*plan_conflicts(with_conflicts(service("web", conflict=MET), (("192.0.2.1", MAC),)), NOW)] == []
+
+
+def test_the_condition_goes_when_the_host_has_gone() -> None:
+    state = with_conflicts(service("web", conflict=MET), ())
+
+    (write,) = plan_conflicts(state, NOW)
+
+    assert write.patch["status"] == {"conditions": [{"type": CONFLICT, "$patch": "delete"}]}
+
+
+def test_a_service_that_no_node_tells_of_is_left_alone() -> None:
+    assert [*plan_conflicts(with_conflicts(service("web")), NOW)] == []
