@@ -4,9 +4,12 @@ import pytest
 import yaml
 
 from e2e.addresses import ROOT, Shop
+from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.waiting import wait_for
 
 pytestmark = pytest.mark.e2e
+
+PATIENCE_S = 120.0  # a definition that comes is noticed by a list that is tried again
 
 
 def test_a_service_gets_the_first_address_as_a_vip_and_is_told_so(shop: Shop) -> None:
@@ -133,3 +136,38 @@ def test_the_documents_example_works(shop: Shop) -> None:
     for document in yaml.safe_load_all(example):
         name = f"{document['metadata']['namespace']}/{document['metadata']['name']}"
         shop.api.delete(document["kind"], name)
+
+
+def test_a_foreign_host_that_a_node_tells_of_is_a_condition_while_it_lasts(
+    shop: Shop, control_plane: ControlPlane
+) -> None:
+    definition = str(ROOT / "deploy" / "crds" / "closeby" / "servicel2statuses.yaml")
+    mac = "02:00:00:00:00:09"
+    status = {
+        "node": "n1",
+        "serviceName": "web",
+        "serviceNamespace": shop.name,
+        "conflicts": [{"ip": "203.0.113.7", "mac": mac, "interface": "eth0"}],
+    }
+    metadata = {"name": "l2-told", "namespace": shop.name}
+    told = {"apiVersion": "closeby.dev/v1beta1", "kind": "ServiceL2Status", "metadata": metadata, "status": status}
+    shop.pool("one", "203.0.113.7/32")
+    shop.service("web")
+    shop.await_ips("web", "203.0.113.7")
+
+    def conflicts() -> list[str]:
+        conditions = shop.api.get("Service", f"{shop.name}/web")["status"]["conditions"]
+        return [one["message"] for one in conditions if one["type"] == "closeby.dev/AddressConflict"]
+
+    control_plane.kubectl("apply", "-f", definition)
+    try:
+        control_plane.kubectl("wait", "--for=condition=Established", "-f", definition, "--timeout=60s")
+        control_plane.kubectl("apply", "--validate=strict", "-f", "-", text=yaml.safe_dump(told))
+        said = f"203.0.113.7: {mac}, which is no node's, answers for it"
+        wait_for(lambda: conflicts() == [said], "a condition says so", timeout_s=PATIENCE_S)
+
+        control_plane.kubectl("delete", "-n", shop.name, "servicel2statuses.closeby.dev", "l2-told")
+        wait_for(lambda: conflicts() == [], "the condition is gone with it", timeout_s=PATIENCE_S)
+        assert shop.granted("web")[0] == "True"
+    finally:
+        control_plane.kubectl("delete", "-f", definition)
