@@ -2,46 +2,25 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
-
-import structlog
 
 from endpointslice.types import IP, NodeName
 from proxy.announcer import metrics
 from proxy.announcer.arp import Arp, parse_arp, read_arp
-from proxy.announcer.chronicle import Chronicle
+from proxy.announcer.deeds import Deeds, Parts
 from proxy.announcer.echo import Echo as EchoPacket
 from proxy.announcer.echo import parse_reply
 from proxy.announcer.ethernet import Drop, EtherType, Frame, format_mac, parse_frame
 from proxy.announcer.feed_client import Gone, News
-from proxy.announcer.groups import Groups
-from proxy.announcer.letters import Letter, Told, order_letters
+from proxy.announcer.letters import Letter, order_letters
 from proxy.announcer.moment import Moment
 from proxy.announcer.ndp import Neighbour, parse_ndp, read_ndp
 from proxy.announcer.netlink import Links
-from proxy.announcer.notes import show_report
 from proxy.announcer.orders import read_orders
-from proxy.announcer.outside import Outside
 from proxy.announcer.packets import Captured, PacketSocket
 from proxy.announcer.served import Said, TableMaker, locate, named_interfaces, used_wires
 from proxy.announcer.sightings import Sighting
-from proxy.announcer.speech import AddressBook, Known, Question, Speech
+from proxy.announcer.speech import Known, Question
 from proxy.announcer.wires import WireLink, find_wires
-from proxy.l2.actions import (
-    Action,
-    Announce,
-    Echo,
-    FlushSockets,
-    Look,
-    Owned,
-    Probe,
-    Reply,
-    Report,
-    Send,
-    Tell,
-    Withdraw,
-)
-from proxy.l2.candidates import Options
 from proxy.l2.events import (
     ArpKind,
     ArpSeen,
@@ -55,23 +34,9 @@ from proxy.l2.events import (
     WireActive,
 )
 from proxy.l2.machine import step
-from proxy.l2.shares import NO_SHARE
+from proxy.l2.plain import hear_plain
 from proxy.l2.state import State
-from proxy.l2.types import Channel, MemberId
-
-log = structlog.get_logger()
-
-
-class Parts(NamedTuple):
-    """What an announcer works with."""
-
-    outside: Outside
-    speech: Speech
-    book: AddressBook
-    echo_id: int
-    chronicle: Chronicle
-    gateways: tuple[IP, ...] = ()  # given by hand
-    options: Options = Options()
+from proxy.l2.types import Channel
 
 
 class Announcer:
@@ -81,7 +46,7 @@ class Announcer:
         self.state = state
         self._parts = parts
         self._clock = clock
-        self._groups = Groups()
+        self._deeds = Deeds(parts)
         self._links = Links((), ())
         self._found: Mapping[Channel, WireLink] = {}  # all wires that there are
         self._used: frozenset[Channel] = frozenset()  # those that ever had an address
@@ -89,8 +54,6 @@ class Announcer:
         self._tables = TableMaker()
         self._members: frozenset[NodeName] = frozenset()
         self._wire_of: dict[IP, Channel] = {}
-        self._question: Question | None = None  # the frame that is being looked at
-        self._reply_to: tuple[Channel, MemberId, IP] | None = None  # the message that is
         self._active_s: dict[str, float] = {}
 
     def resume(self, state: State) -> None:
@@ -104,51 +67,7 @@ class Announcer:
         now = self._clock()
         self.state, actions = step(self.state, now, event, more=more)
         for action in actions:
-            self._do(action, now)
-
-    def _do(self, action: Action, now: float) -> None:
-        speech = self._parts.speech
-        match action:  # of SetTimer nothing is done: the loop reads wake_s of the state
-            case Send():
-                speech.send(action, self._reply_to)
-            case Reply(key):
-                if self._question is not None:
-                    speech.reply(key.wire, self._question)
-            case Announce():
-                speech.announce(action)
-            case Look() | Probe():
-                speech.ask(action)
-            case Tell():
-                speech.tell(action)
-            case Echo():
-                speech.echo(action, now)
-            case Owned() | Withdraw():
-                self._own(action)
-            case FlushSockets():
-                self._parts.outside.flush()
-            case Report():
-                show_report(self.state, action, now)
-                self._parts.chronicle.note(action, self.state.members.get(action.member))
-
-    def _own(self, action: Owned | Withdraw) -> None:
-        vip, wire = action.key
-        self._parts.chronicle.note_held(action.key, held=isinstance(action, Owned))
-        metrics.OWNED.set(len(self.state.mine))
-        link = self._parts.outside.links.get(wire)
-        if link is None:
-            return
-        if isinstance(action, Owned):
-            self._join(vip, link)
-        elif ":" in vip and self.state.me not in self.state.shares.get(action.key, NO_SHARE).members:
-            self._groups.leave(vip, link.number)
-
-    def _join(self, vip: IP, link: WireLink) -> None:
-        """The group that questions about an IPv6 address go to; again where it was joined already."""
-        if ":" in vip:
-            try:
-                self._groups.join(vip, link.number)
-            except OSError as error:
-                log.warning("group_not_joined", vip=vip, interface=link.interface, why=error.strerror)
+            self._deeds.do(action, self.state, now)
 
     # What this node's own parts say.
 
@@ -185,11 +104,11 @@ class Announcer:
         if before == after:
             return
         for number in {link.number for link in before.values()} - {link.number for link in after.values()}:
-            self._groups.forget(number)
+            self._deeds.forget_groups(number)
         self._parts.outside.update(after)
         for vip, wire in self.state.mine | self.state.shared:
             if wire in after and before.get(wire) != after[wire]:
-                self._join(vip, after[wire])
+                self._deeds.join(vip, after[wire])
         for wire, link in after.items():
             if before.get(wire) != link:
                 self.step(LinkChanged(wire, format_mac(link.mac), link.carrier, link.gateway))
@@ -215,22 +134,29 @@ class Announcer:
         return Moment(self.state, self._clock(), self._said, self._wire_of)
 
     def take_letters(self, letters: Iterable[Letter]) -> None:
-        """Datagrams."""
+        """Datagrams. Heartbeats that say nothing new are taken in together."""
         told, refused = order_letters(letters, self._parts.speech.keys)
         for reason, count in refused.items():
             metrics.REFUSED.labels(reason.value).inc(count)
-        for one in told:
-            self._hear(one)
+        events = [Received(one.letter.channel, one.message, one.letter.age_s) for one in told]
+        at = 0
+        while at < len(told):
+            self.state, plain = hear_plain(self.state, self._clock(), events, at)
+            for (channel, address, _data, _age_s), message in told[at : at + plain]:
+                self._parts.book.note(channel, message.header.sender, address)
+            at += plain
+            if at < len(told):
+                self._hear(told[at].letter, events[at])
+                at += 1
 
-    def _hear(self, told: Told) -> None:
-        (channel, address, _data), message = told
-        sender = message.header.sender
-        self._reply_to = channel, sender, address
-        self.step(Received(channel, message), more=True)
-        self._reply_to = None
-        member = self.state.members.get(sender)
-        if member is not None and member.seqs.get(channel) == message.header.seq:
-            self._parts.book.note(channel, sender, address)
+    def _hear(self, letter: Letter, event: Received) -> None:
+        (channel, address, _data, _age_s), header = letter, event.message.header
+        self._deeds.reply_to = channel, header.sender, address
+        self.step(event, more=True)
+        self._deeds.reply_to = None
+        member = self.state.members.get(header.sender)
+        if member is not None and member.seqs.get(channel) == header.seq:
+            self._parts.book.note(channel, header.sender, address)
 
     def take_frame(self, sock: PacketSocket, captured: Captured) -> None:
         """A frame of a wire."""
@@ -259,10 +185,10 @@ class Announcer:
             link = self._parts.outside.links.get(wire) if wire is not None else None
             if wire is None or link is None or link.interface != sock.interface:
                 continue
-            self._question = question
+            self._deeds.question = question
             kind, ip, mac, broadcast, asker = sighting
             self.step(ArpSeen(wire, kind, ip, format_mac(mac), broadcast, age_s, asker), more=True)
-            self._question = None
+            self._deeds.question = None
 
     def _note_gateway(self, sock: PacketSocket, sighting: Sighting) -> None:
         if sighting.kind is ArpKind.REQUEST:

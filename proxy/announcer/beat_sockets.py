@@ -6,10 +6,12 @@ Heartbeats and everything else have a port each: heartbeats are read when they a
 import ipaddress
 import socket
 import struct
+import time
 from typing import NamedTuple
 
 from endpointslice.types import IP
 from proxy.announcer.datagram import LONGEST
+from proxy.announcer.stamps import ANCILLARY_BYTES, SO_TIMESTAMPNS, read_age
 from proxy.announcer.wires import WireLink
 
 GROUP_V4, GROUP_V6 = "224.0.0.254", "ff02::114"  # RFC 3692's: flooded by every switch, and nobody's
@@ -55,6 +57,7 @@ class Arrived(NamedTuple):
 
     data: bytes
     sender: IP
+    age_s: float  # since the kernel had it, by the wall clock
 
 
 class MessageSocket:
@@ -71,18 +74,28 @@ class MessageSocket:
 
     def receive(self) -> Arrived | None:
         """The next datagram; None: there is none."""
+        return next(iter(self.receive_all(1)), None)
+
+    def receive_all(self, most: int) -> list[Arrived]:
+        """The next datagrams, in their order; no more than so many."""
+        found: list[Arrived] = []
+        wall_s = time.time()
         try:
-            data, address = self._socket.recvfrom(LONGEST)
-        except OSError:  # nothing there, or an ICMP error about something sent before
-            return None
-        return Arrived(data, IP(str(address[0]).partition("%")[0]))
+            while len(found) < most:
+                data, ancillary, _flags, address = self._socket.recvmsg(LONGEST, ANCILLARY_BYTES)
+                found.append(Arrived(data, _sender(address[0]), read_age(ancillary, wall_s)))
+        except OSError:  # nothing there; or an ICMP error about what was sent: the rest is read next time
+            pass
+        return found
 
     def send(self, data: bytes, to: IP, link: WireLink | None = None) -> bool:
         """Whether the kernel took it; `link`: from our address on that wire, out of its interface."""
-        ancillary = [_packet_info(link)] if link is not None else []
         target = (to, self.port, 0, link.number if link else 0) if ":" in to else (to, self.port)
         try:
-            self._socket.sendmsg([data], ancillary, 0, target)
+            if link is None:
+                self._socket.sendto(data, target)
+            else:
+                self._socket.sendmsg([data], [_packet_info(link)], 0, target)
         except OSError:  # no carrier, no route, a full queue: the next heartbeat comes soon
             return False
         return True
@@ -90,6 +103,11 @@ class MessageSocket:
     def close(self) -> None:
         """For good."""
         self._socket.close()
+
+
+def _sender(address: str) -> IP:
+    """Without the interface that a link-local one has behind it."""
+    return IP(address.partition("%")[0] if "%" in address else address)
 
 
 def open_wire_socket(link: WireLink, port: int) -> MessageSocket:
@@ -134,6 +152,7 @@ def _open(*, is_v6: bool) -> socket.socket:
     sock = socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET, socket.SOCK_DGRAM)
     # A process that follows another on this node opens the same ports while that one still runs.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     if is_v6:
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     return sock

@@ -6,6 +6,7 @@ So a newer version may add to a body without a new format; a change to what is t
 import struct
 from collections.abc import Callable, Iterable
 from enum import Flag, IntEnum
+from functools import lru_cache
 from operator import itemgetter
 
 from endpointslice.types import NodeName
@@ -65,6 +66,7 @@ class _Says(Flag):
     HEIRS = 8
 
 
+_BEAT = struct.Struct("!6sHB")  # MAC, roster, how many members it heard
 _STRETCH = struct.Struct("!QQ")  # of members' numbers that a part of a heartbeat is about, both included
 _MEMBER = struct.Struct("!Q")
 _RANGE = struct.Struct("!BQQ")  # is complete, for the hashes from .. to, both included
@@ -124,14 +126,27 @@ def _pack_beat(beat: Beat) -> bytes:
 
 
 def _parse_beat(reader: Reader) -> Beat:
-    mac = reader.take(len(NO_MAC))
-    roster = reader.number(2)
-    ages_s = PackedAges(reader.take(ENTRY_BYTES * reader.number(1)))
+    mac, roster, heard = reader.unpack(_BEAT)
+    ages_s = PackedAges(reader.take(ENTRY_BYTES * heard))
+    wires, low, high, short = _parse_rest(reader.rest())
+    reader.short |= short
+    return Beat(ages_s, _mac_text(mac), roster, wires, low, high)
+
+
+@lru_cache(maxsize=1024)  # a member's is the same each time
+def _parse_rest(data: bytes) -> tuple[frozenset[Channel], int, int, bool]:
+    """What follows the ages: wires, from and to which member, and whether it was too short."""
+    reader = Reader(data)
     wires = frozenset(reader.channels())
     low, last = reader.unpack(_STRETCH) if reader.left >= _STRETCH.size else (0, MASK)
     whole = low > last or (low, last) == (0, MASK)
     low, high = (0, 0) if whole else (low, last + 1)
-    return Beat(ages_s, format_mac(mac) if mac != NO_MAC else "", roster, wires, low, high)
+    return wires, low, high, reader.short
+
+
+@lru_cache(maxsize=1024)
+def _mac_text(mac: bytes) -> str:
+    return format_mac(mac) if mac != NO_MAC else ""
 
 
 def _pack_claims(claims: Claims) -> bytes:

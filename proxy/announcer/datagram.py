@@ -27,18 +27,26 @@ import hmac
 import struct
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
 
 from proxy.announcer.bodies import FORMATS, pack_body, parse_body
 from proxy.announcer.layout import MOST_U32, limit
 from proxy.l2.messages import Flags, Header, Message
 from proxy.l2.types import MASK, Channel, MemberId
 
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
 MAGIC = b"cbL2"
 LONGEST = 1500  # bytes that are read of a datagram; nobody sends more
 _HEADER = struct.Struct("!4sBBBBBBHQQQQQIQI")
+_NUMBERS = 7  # fields before the flags
 _SIGNATURE_BYTES = 16
 _KNOWN_FLAGS = Flags.DRAINING | Flags.RESTARTING | Flags.STALE | Flags.SHARES
+_FLAGS = tuple(map(Flags, range(_KNOWN_FLAGS.value + 1)))  # looked up, as there are 290 a second
+_PADS = 0x36, 0x5C
 _MS = 1000
 _AGES_A_SECOND = 100
 
@@ -100,26 +108,27 @@ def parse_datagram(
     if not data.startswith(MAGIC):
         return Refusal.NOT_OURS
     signed, signature = data[:-_SIGNATURE_BYTES], data[-_SIGNATURE_BYTES:]
-    (_magic, layout, oldest, newest, key_id, newest_key, number, *_rest) = fields = _HEADER.unpack_from(signed)
+    fields = _HEADER.unpack_from(signed)
+    _magic, layout, oldest, newest, key_id, newest_key, number = fields[:_NUMBERS]
     key = keys.get(key_id)
     if key is None:
         return Refusal.UNKNOWN_KEY
     if not hmac.compare_digest(_sign(key, channel, signed), signature):
         return Refusal.BAD_SIGNATURE
-    flags, to, sender, session, seq, clock_ms, age, digest, count = fields[7:]
+    flags, to, sender, session, seq, clock_ms, age, digest, count = fields[_NUMBERS:]
     if sender == 0:
         return Refusal.NO_SENDER
     header = Header(
-        sender=MemberId(sender),
-        session=session,
-        seq=seq,
-        clock_s=clock_ms / _MS,
-        flags=Flags(flags & _KNOWN_FLAGS.value),
-        table_age_s=age / _AGES_A_SECOND,
-        digest=digest,
-        count=count,
-        formats=(oldest, newest),
-        newest_key=newest_key,
+        MemberId(sender),
+        session,
+        seq,
+        clock_ms / _MS,
+        _FLAGS[flags & _KNOWN_FLAGS.value],
+        age / _AGES_A_SECOND,
+        digest,
+        count,
+        (oldest, newest),
+        newest_key,
     )
     readable = understood[0] <= layout <= understood[1]
     body = parse_body(number, signed[_HEADER.size :]) if readable else None
@@ -127,4 +136,19 @@ def parse_datagram(
 
 
 def _sign(key: bytes, channel: Channel, signed: bytes) -> bytes:
-    return hmac.digest(key, channel.encode() + b"\0" + signed, "sha256")[:_SIGNATURE_BYTES]
+    """As `hmac.digest` does with the channel in front. That looks its hash up anew: 0.1 ms after each sleep."""
+    inner, outer = _prepare(key, channel)
+    found, outer = inner.copy(), outer.copy()
+    found.update(signed)
+    outer.update(found.digest())
+    return outer.digest()[:_SIGNATURE_BYTES]
+
+
+@lru_cache(maxsize=64)
+def _prepare(key: bytes, channel: Channel) -> tuple["_Hash", "_Hash"]:
+    """RFC 2104's two hashes, with all in them that is the same for each message; they are only ever copied."""
+    block = sha256().block_size
+    padded = (sha256(key).digest() if len(key) > block else key).ljust(block, b"\0")
+    inner, outer = (sha256(bytes(byte ^ pad for byte in padded)) for pad in _PADS)
+    inner.update(channel.encode() + b"\0")
+    return inner, outer

@@ -17,6 +17,7 @@ Keys = Mapping[int, bytes]
 MOST_KEYS = 2
 _LARGEST_ID = 255
 SHORTEST_BYTES = 16
+_LOOK_MS = 500  # a Secret takes up to a minute to get here
 
 
 class KeyFileError(Exception):
@@ -51,7 +52,7 @@ class KeyWatch:
         threading.Thread(target=self._run, name="keys", daemon=True).start()
 
     def _run(self) -> None:
-        for _changes in watch(self._folder, step=50, debounce=200, raise_interrupt=False):
+        for _changes in watch(self._folder, step=_LOOK_MS, debounce=2 * _LOOK_MS, raise_interrupt=False):
             self.look()
 
     def look(self) -> None:

@@ -2,6 +2,7 @@
 
 import ipaddress
 import struct
+from typing import Any
 
 from endpointslice.types import IP
 from proxy.l2.types import Channel
@@ -29,8 +30,14 @@ class Reader:
             return bytes(count)
         return part
 
-    def unpack(self, layout: struct.Struct) -> tuple[int, ...]:
-        """Numbers."""
+    def rest(self) -> bytes:
+        """All that is left, taken."""
+        part = self._data[self._at :]
+        self._at += len(part)
+        return part
+
+    def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
+        """Numbers, or bytes where the layout has them."""
         return layout.unpack(self.take(layout.size))
 
     @property

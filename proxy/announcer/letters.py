@@ -16,6 +16,7 @@ class Letter(NamedTuple):
     channel: Channel
     sender: IP
     data: bytes
+    age_s: float = 0.0  # since it came in
 
 
 class Told(NamedTuple):

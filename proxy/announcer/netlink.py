@@ -6,19 +6,22 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import structlog
-from pyroute2 import IPRoute
-from pyroute2.netlink.exceptions import NetlinkError
-from pyroute2.netlink.rtnl import (
-    RTMGRP_IPV4_IFADDR,
-    RTMGRP_IPV4_ROUTE,
-    RTMGRP_IPV6_IFADDR,
-    RTMGRP_IPV6_ROUTE,
-    RTMGRP_LINK,
-)
 
 from endpointslice.addresses import parse_ip
 from proxy.announcer.ethernet import parse_mac
 from proxy.announcer.wires import Gateway, Interface
+from proxy.lean_imports import bare_package
+
+with bare_package("pyroute2"):
+    from pyroute2.iproute import IPRoute
+    from pyroute2.netlink.exceptions import NetlinkError
+    from pyroute2.netlink.rtnl import (
+        RTMGRP_IPV4_IFADDR,
+        RTMGRP_IPV4_ROUTE,
+        RTMGRP_IPV6_IFADDR,
+        RTMGRP_IPV6_ROUTE,
+        RTMGRP_LINK,
+    )
 
 log = structlog.get_logger()
 

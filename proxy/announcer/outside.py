@@ -1,7 +1,8 @@
 """EFFECT: all sockets of the announcer, opened and closed as wires come and go."""
 
 import selectors
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 
 import structlog
 
@@ -9,7 +10,6 @@ from endpointslice.types import IP
 from proxy.announcer.beat_sockets import (
     GROUP_V4,
     GROUP_V6,
-    Arrived,
     MessageSocket,
     Ports,
     open_node_socket,
@@ -25,6 +25,7 @@ log = structlog.get_logger()
 _MOST_LETTERS = 1000  # of one port in a row: a flood stops nobody from acting
 
 Place = tuple[str, int]  # an interface by name and index: a new one may have an old one's name
+End = tuple[Place, bool]  # with whether it is about IPv6
 
 
 class Outside:
@@ -37,8 +38,10 @@ class Outside:
         self._ports = ports
         self._echo_id = echo_id
         self._packets: dict[Place, PacketSocket] = {}
-        self._urgent: dict[tuple[Place, bool], MessageSocket] = {}
-        self._beats: dict[tuple[Place, bool], MessageSocket] = {}
+        self._read_s = time.monotonic()
+        self._wires: dict[End, tuple[Channel, ...]] = {}
+        self._urgent: dict[End, MessageSocket] = {}
+        self._beats: dict[End, MessageSocket] = {}
         self._node_urgent: dict[bool, MessageSocket] = {}
         self._node_beats: dict[bool, MessageSocket] = {}
         for is_v6 in (False, True):
@@ -64,11 +67,14 @@ class Outside:
     def update(self, links: Mapping[Channel, WireLink]) -> None:
         """Have sockets for just these; what can't be opened is told, and tried at the next change."""
         self.links = links
+        self._wires.clear()
+        for wire, link in links.items():
+            self._wires[_end(link)] = (*self._wires.get(_end(link), ()), wire)
         wanted = {_place(link) for link in links.values()}
         for place in self._packets.keys() - wanted:
             self.selector.unregister(self._packets[place])
             self._packets.pop(place).close()
-        families = {(_place(link), ":" in link.own) for link in links.values()}
+        families = {_end(link) for link in links.values()}
         for where in self._urgent.keys() - families:
             self.selector.unregister(self._urgent[where])
             self._urgent.pop(where).close()
@@ -84,7 +90,7 @@ class Outside:
         if place not in self._packets:
             self._packets[place] = PacketSocket(link.interface, self._echo_id)
             self.selector.register(self._packets[place], selectors.EVENT_READ)
-        where = place, ":" in link.own
+        where = _end(link)
         if where not in self._urgent:
             beats = open_wire_socket(link, self._ports.beats)
             try:
@@ -97,14 +103,11 @@ class Outside:
 
     # In.
 
-    def letters(self) -> Iterator[Letter]:
+    def letters(self) -> list[Letter]:
         """Heartbeats, then all other messages that have come in; of a flood the first ones."""
-        yield from self._read(self._beats, self._node_beats)
-        yield from self._read(self._urgent, self._node_urgent)
-
-    def frames(self) -> Iterator[PacketSocket]:
-        """The packet sockets, to be read until they are empty."""
-        yield from tuple(self._packets.values())
+        found = [*self._read(self._beats, self._node_beats), *self._read(self._urgent, self._node_urgent)]
+        self._read_s = time.monotonic()
+        return found
 
     def flush(self) -> None:
         """Throw away all that has come in."""
@@ -113,22 +116,18 @@ class Outside:
                 while sock.receive() is not None:
                     pass
 
-    def _read(
-        self, wires: Mapping[tuple[Place, bool], MessageSocket], nodes: Mapping[bool, MessageSocket]
-    ) -> Iterator[Letter]:
-        for (place, is_v6), sock in tuple(wires.items()):
-            for arrived in _receive(sock):
-                channel = self._channel(place, arrived.sender, is_v6=is_v6)
+    def _read(self, wires: Mapping[End, MessageSocket], nodes: Mapping[bool, MessageSocket]) -> Iterator[Letter]:
+        """None is older than the last look, whatever the wall clock did."""
+        oldest_s = time.monotonic() - self._read_s
+        for end, sock in wires.items():
+            here = self._wires.get(end, ())
+            for data, sender, age_s in sock.receive_all(_MOST_LETTERS):
+                channel = wire_of(sender, here)
                 if channel is not None:
-                    yield Letter(channel, arrived.sender, arrived.data)
+                    yield Letter(channel, sender, data, min(age_s, oldest_s))
         for sock in nodes.values():
-            for arrived in _receive(sock):
-                yield Letter(NODE_NETWORK, arrived.sender, arrived.data)
-
-    def _channel(self, place: Place, sender: IP, *, is_v6: bool) -> Channel | None:
-        """Which of the interface's wires the sender is on."""
-        here = [link.wire for link in self.links.values() if _place(link) == place and (":" in link.own) == is_v6]
-        return wire_of(sender, here)
+            for data, sender, age_s in sock.receive_all(_MOST_LETTERS):
+                yield Letter(NODE_NETWORK, sender, data, min(age_s, oldest_s))
 
     # Out.
 
@@ -140,22 +139,21 @@ class Outside:
     def send_on_wire(self, link: WireLink, data: bytes, to: IP | None, *, beat: bool) -> bool:
         """To one, or to all on the wire."""
         is_v6 = ":" in link.own
-        sock = (self._beats if beat else self._urgent).get((_place(link), is_v6))
+        sock = (self._beats if beat else self._urgent).get(_end(link))
         return sock is not None and sock.send(data, to or IP(GROUP_V6 if is_v6 else GROUP_V4), link)
 
-    def send_to_node(self, data: bytes, to: IP, *, beat: bool) -> bool:
-        """By whatever route leads there."""
-        sock = (self._node_beats if beat else self._node_urgent).get(":" in to)
-        return sock is not None and sock.send(data, to)
+    def send_to_nodes(self, data: bytes, to: Iterable[IP], *, beat: bool) -> None:
+        """To each, by whatever route leads there."""
+        socks = self._node_beats if beat else self._node_urgent
+        for address in to:
+            sock = socks.get(":" in address)
+            if sock is not None:
+                sock.send(data, address)
 
 
 def _place(link: WireLink) -> Place:
     return link.interface, link.number
 
 
-def _receive(sock: MessageSocket) -> Iterator[Arrived]:
-    for _ in range(_MOST_LETTERS):
-        arrived = sock.receive()
-        if arrived is None:
-            return
-        yield arrived
+def _end(link: WireLink) -> End:
+    return _place(link), ":" in link.own

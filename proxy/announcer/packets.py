@@ -10,14 +10,11 @@ import time
 from typing import NamedTuple
 
 from proxy.announcer.packet_filter import LONGEST_FRAME, build_filter, count_instructions
+from proxy.announcer.stamps import ANCILLARY_BYTES, SO_TIMESTAMPNS, read_age
 
 _ETH_P_ALL = 3
 _SO_ATTACH_FILTER = 26
-_SO_TIMESTAMPNS = 35
-_TIMESPEC = struct.Struct("@qq")
-_ANCILLARY_BYTES = 64
 _RECEIVE_BYTES = 1 << 20
-_NS = 1e-9
 
 
 class Captured(NamedTuple):
@@ -36,7 +33,7 @@ class PacketSocket:
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # protocol 0: nothing before the filter
         try:
             _attach(self._socket, build_filter(echo_id))
-            self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
             self._socket.setblocking(False)  # noqa: FBT003  # the method's own way
             self._socket.bind((interface, _ETH_P_ALL))
@@ -51,17 +48,13 @@ class PacketSocket:
     def receive(self) -> Captured | None:
         """The next frame; None: there is none. A link that went down is told by netlink, not here."""
         try:
-            data, ancillary, _flags, _sender = self._socket.recvmsg(LONGEST_FRAME, _ANCILLARY_BYTES)
+            data, ancillary, _flags, _sender = self._socket.recvmsg(LONGEST_FRAME, ANCILLARY_BYTES)
         except BlockingIOError:
             return None
         except OSError:  # ENETDOWN, once after the link went down: nothing else is lost
             return None
-        for level, kind, value in ancillary:
-            if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS) and len(value) >= _TIMESPEC.size:
-                seconds, nanoseconds = _TIMESPEC.unpack_from(value)
-                # The kernel stamps by the wall clock; a jump of that makes a request too old, or fresh.
-                return Captured(data, max(0.0, time.time() - (seconds + nanoseconds * _NS)))
-        return Captured(data, 0.0)
+        # A jump of the wall clock makes a request too old, or fresh.
+        return Captured(data, read_age(ancillary, time.time()))
 
     def send(self, frame: bytes) -> bool:
         """Whether the kernel took it; it doesn't while the link is down or its queue is full."""

@@ -10,22 +10,21 @@ import selectors
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
 import msgspec
 import structlog
 
-from endpointslice.types import IP
 from proxy.announcer import metrics
-from proxy.announcer.announcer import Announcer, Parts
-from proxy.announcer.beat_sockets import Ports
+from proxy.announcer.announcer import Announcer
 from proxy.announcer.chronicle import Chronicle
+from proxy.announcer.config import Config
 from proxy.announcer.control import Request, ask_bytes, serve_control
 from proxy.announcer.counters import read_received
+from proxy.announcer.deeds import Parts
 from proxy.announcer.feed_client import FeedClient, Gone, News
 from proxy.announcer.hand_over import continue_state, parse_state, render_state
 from proxy.announcer.health import Health
@@ -37,12 +36,11 @@ from proxy.announcer.orders import order_move
 from proxy.announcer.outside import Outside
 from proxy.announcer.ownership import Ownership, count_troubled, describe_ownership, may_change
 from proxy.announcer.ownership_sender import OwnershipSender
+from proxy.announcer.packets import PacketSocket
 from proxy.announcer.speech import AddressBook, Speech
 from proxy.announcer.status import count_members
-from proxy.l2.candidates import Options
 from proxy.l2.events import DrainAsked, DrainEnded, RestartAsked, Tick
 from proxy.l2.state import Memory, Start, remember, start
-from proxy.l2.types import Settings
 from proxy.memory import prepare_memory
 
 log = structlog.get_logger()
@@ -52,21 +50,6 @@ _FAREWELLS, _FAREWELL_GAP_S = 3, 0.02  # of a restart: one datagram may be lost
 _REMEMBER_S = 10.0
 _SWITCH_S = 0.0005  # how long the loop's thread waits for another that computes
 _MOST_FRAMES = 64  # of one interface in a row, so that a flood of questions starves no heartbeat
-
-
-class Config(msgspec.Struct, frozen=True):
-    """All that `closeby announce` is told."""
-
-    settings: Settings
-    keys: Path
-    proxy_socket: Path
-    control_socket: Path
-    memory: Path
-    ports: Ports
-    peers: tuple[IP, ...] = ()
-    gateways: tuple[IP, ...] = ()
-    options: Options = Options()
-    ready_file: Path | None = None  # None: nobody is told
 
 
 _Render = Callable[[], bytes]
@@ -118,6 +101,7 @@ class Process:
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._counted: dict[str, int] = {}
+        self._late_s: list[float] = []  # of wake-ups that aren't counted yet
         self._remembered_s = time.monotonic()
         self._remembered: Memory | None = None  # None: not yet
         self._ended = False
@@ -167,20 +151,24 @@ class Process:
         due_s = announcer.state.wake_s
         ready = self._outside.selector.select(max(0.0, due_s - time.monotonic()))
         now = time.monotonic()
-        metrics.LATE_SECONDS.observe(max(0.0, now - due_s))
+        self._late_s.append(max(0.0, now - due_s))
         if now - announcer.state.last_step_s > _LATE_INTERVALS * announcer.state.settings.timing.interval_s:
             announcer.step(Tick(), more=True)  # who stood still flushes the sockets first
-        if ready or now >= due_s:
-            self._read()
+        looks = bool(ready) or now >= announcer.state.due_s
+        if looks:
+            self._read([key.fileobj for key, _events in ready if isinstance(key.fileobj, PacketSocket)])
         if any(key.fileobj == self._bell for key, _events in ready):
             self._take_inbox()
         if time.monotonic() >= announcer.state.wake_s:
-            self._tick()
+            if looks:
+                self._tick()
+            else:
+                announcer.step(Tick(), more=True)  # which only shows that we run
 
-    def _read(self) -> None:
+    def _read(self, frames: Iterable[PacketSocket]) -> None:
         self._announcer.take_letters(self._outside.letters())
         self._announcer.note_members()
-        for sock in self._outside.frames():
+        for sock in frames:
             for _ in range(_MOST_FRAMES):
                 captured = sock.receive()
                 if captured is None:
@@ -198,13 +186,17 @@ class Process:
         announcer.step(Tick())
         if now - self._remembered_s > _REMEMBER_S:
             self._remembered_s = now
-            self._note_members()
+            self._note_metrics()
             memory = remember(announcer.state)
             if memory != self._remembered:
                 self._remembered = memory
                 write_memory(self._config.memory, memory)
 
-    def _note_members(self) -> None:
+    def _note_metrics(self) -> None:
+        """Not at each wake-up: what is seldom done is slow to do."""
+        for late_s in self._late_s:
+            metrics.LATE_SECONDS.observe(late_s)
+        self._late_s.clear()
         state, now = self._announcer.state, time.monotonic()
         for wire, members in count_members(state, now).items():
             metrics.MEMBERS.labels(wire).set(members)

@@ -18,6 +18,7 @@ from proxy.l2.messages import Beat
 from proxy.l2.types import NOBODY, NODE_NETWORK, Channel, MemberId
 
 Question = Arp | Neighbour
+_BEATS, _OTHERS = metrics.SENT.labels("beat"), metrics.SENT.labels("other")
 GATEWAY_AGE_S = 5.0  # after that its MAC is asked for again
 
 
@@ -71,7 +72,7 @@ class Speech:
             if data is None:
                 metrics.REFUSED.labels("no-key-to-send").inc()
                 return
-            metrics.SENT.labels("beat" if beat else "other").inc()
+            (_BEATS if beat else _OTHERS).inc()
             self._post(data, channel, self._receiver(channel, part.to, reply_to), beat=beat)
 
     def _receiver(self, channel: Channel, to: MemberId, reply_to: tuple[Channel, MemberId, IP] | None) -> IP | None:
@@ -83,8 +84,7 @@ class Speech:
 
     def _post(self, data: bytes, channel: Channel, to: IP | None, *, beat: bool) -> None:
         if channel == NODE_NETWORK:
-            for address in (to,) if to is not None else self.book.nodes():
-                self._outside.send_to_node(data, address, beat=beat)
+            self._outside.send_to_nodes(data, (to,) if to is not None else self.book.nodes(), beat=beat)
         elif (link := self._outside.links.get(channel)) is not None:
             self._outside.send_on_wire(link, data, to, beat=beat)
 

@@ -8,9 +8,10 @@ import click
 from endpointslice.addresses import parse_ip
 from endpointslice.types import IP, NodeName
 from proxy.announcer.beat_sockets import Ports
+from proxy.announcer.config import Config
 from proxy.announcer.keyring import KeyFileError, read_keys
 from proxy.announcer.priority import PriorityError, run_in_real_time
-from proxy.announcer.process import Config, Process
+from proxy.announcer.process import Process
 from proxy.announcer.rights import RightsError, drop_rights
 from proxy.cli.announcer_options import control_option
 from proxy.cli.log_options import log_options

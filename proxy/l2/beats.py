@@ -50,13 +50,14 @@ def hear(draft: Draft, event: Received, member: Member) -> Member:
     channel, body = event.channel, event.message.body
     before = member.path(channel)
     was_silent = not is_heard(draft, before)
-    path = replace(before, heard_s=draft.now, silent=False, looks=0, shares=before.shares and not was_silent)
+    came_s = max(before.heard_s, draft.now - event.age_s)  # the guard may have moved the other on
+    path = replace(before, heard_s=came_s, silent=False, looks=0, shares=before.shares and not was_silent)
     if isinstance(body, Beat):
         path = replace(
             path,
             names_me=body.ages_s.get(draft.me, LATER) < draft.detect_s if body.is_about(draft.me) else before.names_me,
             ages_s=_merge_ages(before, body),
-            beat_s=draft.now,
+            beat_s=came_s,
             roster=body.roster,
             shares=Flags.SHARES in event.message.header.flags,
             mac=body.mac,

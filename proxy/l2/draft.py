@@ -51,6 +51,7 @@ class Draft:
         self.passing = False  # in the timed rules, which say themselves when they are due again
         self.seq = state.seq
         self.wake_s = state.wake_s
+        self.due_s = state.due_s
         self.watch_s = state.watch_s
         self.members: dict[MemberId, Member] | Mapping[MemberId, Member] = state.members
         self.wires: dict[Channel, Wire] | Mapping[Channel, Wire] = state.wires
@@ -70,6 +71,7 @@ class Draft:
             seq=self.seq,
             last_step_s=self.now,
             wake_s=self.wake_s,
+            due_s=self.due_s,
             watch_s=self.watch_s,
             members=self.members,
             wires=self.wires,
@@ -104,7 +106,7 @@ class Draft:
 
     def hurry(self, at_s: float | None = None) -> None:
         """Let the timed rules run then at the latest; None: in this step."""
-        self.wake_s = min(self.wake_s, self.now if at_s is None else at_s)
+        self.due_s = min(self.due_s, self.now if at_s is None else at_s)
 
     def watch(self, at_s: float) -> None:
         """Let members' silence be looked at then at the latest."""

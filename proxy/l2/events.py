@@ -14,11 +14,12 @@ class Tick(msgspec.Struct, frozen=True):
     """Time has passed. The latest a tick may come is said by SetTimer."""
 
 
-class Received(msgspec.Struct, frozen=True):
+class Received(msgspec.Struct, frozen=True, gc=False):
     """A genuine message."""
 
     channel: Channel
     message: Message
+    age_s: float = 0.0  # since it came in: heartbeats wait until they are read
 
 
 class ArpKind(StrEnum):

@@ -16,6 +16,7 @@ STOOD_STILL = 0.8  # of the detection time
 LISTEN_INTERVALS = 2.0
 RETURN_INTERVALS = 2.5
 RETURN_S = 0.5
+FRAME_INTERVALS = 1 / 8  # a wire's frames are noted no more often
 
 
 def guard(draft: Draft) -> bool:
@@ -59,7 +60,9 @@ def listen(draft: Draft, wire: Wire, for_s: float) -> None:
 
 def saw_frame(draft: Draft, wire: Wire | None) -> None:
     """Any frame: the wire lives. After a silence of all frames somebody may have taken over unheard."""
-    if wire is None or not (wire.suspended or draft.now - wire.last_frame_s > draft.timing.interval_s / 8):
+    if wire is None or not (
+        wire.suspended or draft.now - wire.last_frame_s > FRAME_INTERVALS * draft.timing.interval_s
+    ):
         return
     changed = replace(wire, last_frame_s=draft.now, suspended=False)
     draft.put_wire(changed)
@@ -71,10 +74,13 @@ def saw_frame(draft: Draft, wire: Wire | None) -> None:
 def watch_wires(draft: Draft) -> None:
     """Suspend a wire on which nothing is heard; end the listening that has lasted long enough."""
     for wire in draft.wires.values():
-        if not wire.alone and not wire.suspended and draft.now - wire.last_frame_s >= draft.detect_s:
-            draft.report(Note.SUSPENDED, detail=wire.name)
-            draft.put_wire(replace(wire, suspended=True))
-        elif wire.listening and draft.now < wire.listen_until_s:
+        if not wire.alone and not wire.suspended:
+            if draft.now - wire.last_frame_s >= draft.detect_s:
+                draft.report(Note.SUSPENDED, detail=wire.name)
+                draft.put_wire(replace(wire, suspended=True))
+                continue
+            draft.hurry(wire.last_frame_s + draft.detect_s)
+        if wire.listening and draft.now < wire.listen_until_s:
             draft.hurry(wire.listen_until_s)
         elif wire.listening:
             # If it listened to the end and nobody was there, silence says nothing from now on.

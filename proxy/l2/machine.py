@@ -25,6 +25,7 @@ from proxy.l2 import (
 )
 from proxy.l2.actions import Action, Note, SetTimer
 from proxy.l2.draft import Draft
+from proxy.l2.election import NO_HEIRS
 from proxy.l2.events import (
     ArpSeen,
     DrainAsked,
@@ -46,14 +47,15 @@ from proxy.l2.events import (
 from proxy.l2.guard import guard, saw_frame, watch_wires
 from proxy.l2.hearing import channel_of, is_up
 from proxy.l2.messages import Bye, Claims, Clients, Offer, Release, Want
-from proxy.l2.placing import standings
-from proxy.l2.state import Hold, State
-from proxy.l2.types import LATER, NODE_NETWORK, OWNING, MemberId
+from proxy.l2.placing import place_of, standings
+from proxy.l2.state import Hold, State, Wire
+from proxy.l2.types import LATER, NEVER, NOBODY, NODE_NETWORK, OWNING, MemberId
 
 TICKS_AN_INTERVAL = 4
+CALM_S = 0.2  # an interval that is at least so long may pass as a whole while time changes nothing
 SLOW_S = 1.0
 MOST_CHANGES = 300  # of keys in one step: thousands would make us late, and whoever is late begins anew
-SHORTEST_S = 0.001  # no two ticks come closer, whatever rounding does to a due time
+SHORTEST_S = 0.001  # no two ticks come closer, and one that is no more than this early counts, as times are rounded
 
 
 class Step(NamedTuple):
@@ -73,12 +75,16 @@ def step(state: State, now: float, event: Event, *, more: bool = False) -> Step:
     handler = _HANDLERS.get(type(event))
     if (guard(draft) or isinstance(event, _OWN)) and handler is not None and not state.stopped:
         handler(draft, event)
-    due = not more and (draft.now >= draft.wake_s or isinstance(event, Tick))
-    if due and not draft.state.stopped:
+    reached_s = draft.now + SHORTEST_S if isinstance(event, Tick) else draft.now
+    if draft.state.stopped:
+        draft.due_s = draft.wake_s = LATER
+    elif not more and reached_s >= draft.due_s:
         _pass_time(draft)
-        draft.wake_s = max(draft.wake_s, draft.now + SHORTEST_S)
-    elif draft.state.stopped:
-        draft.wake_s = LATER
+        draft.due_s = max(draft.due_s, draft.now + SHORTEST_S)
+        draft.wake_s = min(draft.due_s, _late_s(draft))
+    elif reached_s >= draft.wake_s and (not more or isinstance(event, Tick)):
+        draft.wake_s = min(draft.due_s, _late_s(draft))
+    draft.wake_s = min(draft.wake_s, draft.due_s)
     claims.flush_claims(draft)
     giving.flush_offers(draft)
     if draft.wake_s != state.wake_s:
@@ -89,9 +95,10 @@ def step(state: State, now: float, event: Event, *, more: bool = False) -> Step:
 def _pass_time(draft: Draft) -> None:
     """All that time alone may bring, in the rules' order; each says when it must be looked at again."""
     draft.passing = True
-    draft.wake_s = draft.now + draft.timing.interval_s / TICKS_AN_INTERVAL
+    draft.due_s = draft.now + _pause_s(draft)
     watch_wires(draft)
-    watches = draft.now >= draft.watch_s
+    # A little sooner costs nothing, and saves a wake-up of its own.
+    watches = draft.now >= draft.watch_s - draft.timing.interval_s / TICKS_AN_INTERVAL
     if watches:
         # Nobody's silence matters sooner: a member that speaks moves that away, and none is new and silent.
         draft.watch_s = draft.now + draft.timing.interval_s
@@ -113,13 +120,31 @@ def _pass_time(draft: Draft) -> None:
         clients.pass_due(draft)
 
 
+def _pause_s(draft: Draft) -> float:
+    """Until the rules look again, if none wants to sooner. Heartbeats wake nobody: they are read then."""
+    # A wake-up costs more than what it reads, as by then caches have forgotten all of this; so there are few while no
+    # key waits for time to pass. When a heartbeat came is known, however late it is read.
+    interval_s = draft.timing.interval_s
+    waiting = draft.busy or draft.state.shared or draft.state.sharing or any(map(_is_unsettled, draft.wires.values()))
+    return interval_s / TICKS_AN_INTERVAL if waiting or interval_s < CALM_S else interval_s
+
+
+def _late_s(draft: Draft) -> float:
+    """When the guard must hear at the latest that we run, long before it would count us as late."""
+    return draft.now + draft.timing.interval_s / 2
+
+
+def _is_unsettled(wire: Wire) -> bool:
+    return wire.listening or wire.suspended or wire.majority_s == LATER
+
+
 def _look_at_keys(draft: Draft) -> None:
     grounds: taking.Grounds = {}
     ripe: taking.Ripe = {}
     due = [key for key in draft.busy if _is_due(draft, draft.holds[key], ripe)]
     ups = {name: standings(draft, name) for name in draft.wires} if due else {}
     most = draft.puts + MOST_CHANGES
-    for key in sorted(due):
+    for key in sorted(due, key=lambda key: (_turn_s(draft, draft.holds[key]), key)):
         hold = draft.holds[key]
         if draft.puts > most:
             draft.hurry(draft.now + SHORTEST_S)
@@ -132,6 +157,17 @@ def _look_at_keys(draft: Draft) -> None:
                 giving.review(draft, hold, ups.get(key.wire, {}))
         else:
             taking.consider(draft, hold, grounds)
+
+
+def _turn_s(draft: Draft, hold: Hold) -> float:
+    """When it will be our turn with the key, as far as is known: a step changes only so many, the first ones first."""
+    if hold.owner == draft.me:
+        return NEVER
+    if hold.take_s is not None:
+        return hold.take_s
+    if hold.owner != NOBODY or hold.heirs != NO_HEIRS:
+        return draft.now
+    return draft.now if place_of(draft, hold.key) == draft.me else LATER
 
 
 def _is_due(draft: Draft, hold: Hold, ripe: taking.Ripe) -> bool:

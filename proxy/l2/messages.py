@@ -21,7 +21,7 @@ class Flags(Flag):
     SHARES = 8  # it answers its part of the clients of addresses that are shared on this channel's wire
 
 
-class Header(msgspec.Struct, frozen=True):
+class Header(msgspec.Struct, frozen=True, gc=False):
     """The part of a message whose layout never changes: whoever can read nothing else still knows that we live."""
 
     sender: MemberId
@@ -36,7 +36,7 @@ class Header(msgspec.Struct, frozen=True):
     newest_key: int = 1  # the newest key that the sender knows
 
 
-class Beat(msgspec.Struct, frozen=True):
+class Beat(msgspec.Struct, frozen=True, gc=False):
     """A heartbeat, of one channel: whom the sender heard there, and how long ago."""
 
     ages_s: Mapping[MemberId, float]
@@ -126,7 +126,7 @@ class Clients(msgspec.Struct, frozen=True):
 Body = Beat | Claims | Want | Offer | Release | Challenge | Answer | Bye | Clients
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """`body` None: of a format that isn't understood; it is a sign of life."""
 
     header: Header

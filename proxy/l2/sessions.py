@@ -98,16 +98,17 @@ def _accept(draft: Draft, member: Member, header: Header, answer: Answer) -> Mem
 
 def _note_header(draft: Draft, event: Received, member: Member) -> Member:
     header = event.message.header
+    came_s = draft.now - event.age_s
     if member.clock_s is not None and isinstance(event.message.body, Beat):
         # Its clock ran on while ours stood: a paused virtual machine doesn't see its own pause (F6).
-        stood_s = (header.clock_s - member.clock_s) - (draft.now - member.clock_heard_s)
+        stood_s = (header.clock_s - member.clock_s) - (came_s - member.clock_heard_s)
         if stood_s > draft.detect_s / 2:
             stood_still(draft, Note.CLOCK_STOOD, stood_s)
     changed = replace(
         member,
         seqs={**member.seqs, event.channel: header.seq},
         clock_s=header.clock_s,
-        clock_heard_s=draft.now,
+        clock_heard_s=came_s,
         flags=header.flags,
         table_age_s=header.table_age_s,
         formats=header.formats,

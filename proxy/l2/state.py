@@ -51,7 +51,7 @@ class Path(msgspec.Struct, frozen=True, gc=False):
 NO_PATH = Path()
 
 
-class Member(msgspec.Struct, frozen=True):
+class Member(msgspec.Struct, frozen=True, gc=False):
     """Another announcer."""
 
     id: MemberId
@@ -169,6 +169,7 @@ class Tally(NamedTuple):
 
 
 NOTHING = Tally()
+_HANDED_OVER = 1 << 20  # numbers that are left out
 
 
 class Circumstances(NamedTuple):
@@ -204,7 +205,8 @@ class State(msgspec.Struct, frozen=True):
     secret: bytes  # makes nonces
     seq: int = 0
     last_step_s: float = NEVER
-    wake_s: float = NEVER
+    wake_s: float = NEVER  # the next tick
+    due_s: float = NEVER  # when time may change something, and heartbeats are to be read; a tick before proves we run
     beat_s: float = NEVER  # the next heartbeat
     watch_s: float = NEVER  # the next look at members' silence
     slow_s: float = NEVER  # the next look at what hurries not
@@ -240,9 +242,6 @@ class State(msgspec.Struct, frozen=True):
     telling: tuple[tuple[float, Key, IP], ...] = ()  # who is to be told when
     passing: tuple[tuple[float, Key, IP], ...] = ()  # of whom other members are to be told when, the first first
     reviewed: Circumstances | None = None  # when causes to give keys away were last looked for
-
-
-_HANDED_OVER = 1 << 20
 
 
 class Start(msgspec.Struct, frozen=True):

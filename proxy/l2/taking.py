@@ -126,24 +126,27 @@ def consider(draft: Draft, hold: Hold, grounds: Grounds) -> None:
 
 
 def _await_turn(draft: Draft, hold: Hold, ground: Ground, *, needs_probes: bool) -> None:
+    before = hold
     if hold.take_s is None:
         delay = _rank_steps(draft, hold) * draft.timing.rank_step_s
         if needs_probes:
             delay = max(delay, LOOKS * draft.timing.look_s)
         hold = replace(hold, take_s=draft.now + delay)
-        draft.put_hold(hold)
     take_s = hold.take_s if hold.take_s is not None else draft.now
-    if needs_probes and hold.probes < LOOKS:
+    probes = needs_probes and hold.probes < LOOKS
+    if probes:
         due = max(take_s - (LOOKS - hold.probes) * draft.timing.look_s, hold.probe_s + draft.timing.look_s)
         if draft.now >= due:
             draft.actions.append(Probe(hold.key))
             hold = replace(hold, probes=hold.probes + 1, probe_s=draft.now)
-            draft.put_hold(hold)
         draft.hurry(max(due, draft.now + draft.timing.look_s))
-        return
-    take_s = max(take_s, hold.probe_s + draft.timing.look_s) if needs_probes else take_s
-    if draft.now < take_s:
+    elif needs_probes:
+        take_s = max(take_s, hold.probe_s + draft.timing.look_s)
+    if not probes and draft.now < take_s:
         draft.hurry(take_s)
+    if probes or draft.now < take_s:
+        if hold is not before:  # once: a step changes only so many
+            draft.put_hold(hold)
         return
     draft.report(Note.LAST_RESORT if ground is Ground.RESORT else Note.TAKEN, hold.key, hold.owner)
     own(draft, replace(hold, resort_s=draft.now) if ground is Ground.RESORT else hold, Mine.HOLD)

@@ -2,8 +2,8 @@
 
 Its only argument is the order, as JSON: {"members": count, "vips": count, "interval_s": seconds}. "ready" is said when
 the first heartbeats are out. Once the measured announcer claims something, the others claim their shares. At the end of
-stdin one JSON line tells {"claimed": keys that it claimed, "first_s": its first claim, "last_s": its last}, by
-time.monotonic().
+stdin one JSON line tells {"claimed": how many keys it claimed, "first_s": when it claimed the first of its own share,
+"last_s": the last}, by time.monotonic(). What it claims beyond its share it takes as this program was late to claim it.
 """
 
 import json
@@ -46,6 +46,7 @@ class Crowd:
         self._puppets = {member_id(peer.node): Puppet(peer, members, CROWD_MAC) for peer in members[1:]}
         self._links = {peer: self._link(peer, number) for peer in members[1:]}
         self._shares = deal(members, plan_vips(order.vips))
+        self._own_share = frozenset(self._shares[member_id(self._target.node)])
         self._claimed: set[Key] = set()
         self._claims_s: list[float] = []
         ports = Ports(FIRST_PORT)
@@ -84,24 +85,26 @@ class Crowd:
             while (arrived := sock.receive()) is not None:
                 message = parse_datagram(arrived.data, channel, _KEYS)
                 if isinstance(message, Message):
-                    self._take(message, channel)
+                    self._take(message, channel, arrived.age_s)
 
-    def _take(self, message: Message, channel: Channel) -> None:
+    def _take(self, message: Message, channel: Channel, age_s: float) -> None:
         now = time.monotonic()
         if isinstance(message.body, Claims) and not message.to:
-            self._note_claims(message.body, now)
+            self._note_claims(message.body, now, age_s)
         puppet = self._puppets.get(message.to)
         for data in puppet.answer(message, channel, now) if puppet is not None else ():
             assert puppet is not None
             self._send(self._urgent[channel], puppet, channel, data)
 
-    def _note_claims(self, claims: Claims, now: float) -> None:
+    def _note_claims(self, claims: Claims, now: float, age_s: float) -> None:
+        """By the time at which the kernel had them: to claim for all the others takes this program a while."""
         keys = {entry.key for entry in claims.entries if entry.version.owner == member_id(self._target.node)}
         if keys and not self._claimed:
             self._claim_shares(now)
         if keys - self._claimed:
+            if not self._own_share or (keys - self._claimed) & self._own_share:
+                self._claims_s.append(now - age_s)
             self._claimed |= keys
-            self._claims_s.append(now)
             for puppet in self._puppets.values():
                 puppet.yield_keys(keys)
 

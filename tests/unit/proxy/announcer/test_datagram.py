@@ -1,5 +1,7 @@
 """Datagrams: keys, channels, formats, and a layout that may never change."""
 
+import hmac
+
 import pytest
 
 from proxy.announcer.datagram import Refusal, Signing, pack_datagram, parse_datagram
@@ -36,6 +38,14 @@ def packed(key_id: int = 1) -> bytes:
 
 def test_the_header_is_frozen() -> None:
     assert packed()[:-16].hex() == FROZEN
+
+
+@pytest.mark.parametrize("key", [b"short", b"k" * 64, b"k" * 65], ids=["short", "a block", "longer"])
+def test_a_signature_is_the_first_half_of_the_standard_hmac_over_channel_and_message(key: bytes) -> None:
+    data = pack_datagram(WANT, WIRE, Signing({1: key}, 1))
+
+    assert data is not None
+    assert data[-16:] == hmac.digest(key, WIRE.encode() + b"\0" + data[:-16], "sha256")[:16]
 
 
 @pytest.mark.parametrize("key_id", [1, 2], ids=["the old key", "the new key"])

@@ -60,7 +60,7 @@ def test_any_bytes_give_a_body_or_none_even_where_the_signature_is_right(number:
     parse_body(number, data)
 
 
-@given(messages, st.binary(max_size=20))
+@given(messages, st.binary(max_size=15))  # a heartbeat may have 16 bytes more already
 def test_what_a_newer_version_adds_to_a_body_is_skipped(message: Message, more: bytes) -> None:
     grown = _signed_anew(packed(message)[:-16] + more)
 

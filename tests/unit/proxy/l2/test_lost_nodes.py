@@ -288,7 +288,7 @@ def test_a_wire_that_bounces_for_a_minute_is_served_again_by_one() -> None:
 
     assert all(simulation.owner_of(key) for key in simulation.keys)
     assert simulation.longest_s(2, since_s) == 0
-    assert simulation.longest_s(0, healed_s) <= 1.0
+    assert simulation.longest_s(0, healed_s) <= 1.3  # who agreed to be replaced as the wire healed waits as if lost
 
 
 @pytest.mark.parametrize("seed", SEEDS)
