@@ -67,11 +67,12 @@ def test_when_the_owner_is_killed_another_takes_over_and_tells_everybody(lan: La
     wait_for(lambda: all_agree(lan, vip))
 
     owner.signal(signal.SIGKILL)
-    heard = [one for one in lan.listen(8.0) if one.vip == vip and one.kind == "gratuitous"]
+    told = [one for one in lan.listen(8.0) if one.vip == vip and one.kind == "gratuitous"]
     heir = lan.owner(vip)
+    heard = [one for one in told if one.mac == heir.mac]
 
     assert heir is not owner
-    assert {one.mac for one in heard} == {heir.mac}
+    assert told[-1].mac == heir.mac, "on a busy machine the second heir may take at the same moment, and gives in"
     if vip == V6:
         assert len(heard) in {4, 5}, "four, and perhaps the one of each minute"
     else:
@@ -132,6 +133,7 @@ def test_a_process_that_is_started_beside_another_goes_on_in_its_place(calm: Lan
     owner = calm.owner(V4[0])
     owner_v6 = calm.owner(V6)
     wait_for(lambda: all_agree(calm, V4[0]) and all_agree(calm, V6))
+    taken = sum(node.log.count("taken") for node in calm.nodes)
 
     for node in {owner, owner_v6}:
         old = node.start()
@@ -142,7 +144,7 @@ def test_a_process_that_is_started_beside_another_goes_on_in_its_place(calm: Lan
 
     wait_for(lambda: calm.ask(V4[0]) == [owner.mac])
     wait_for(lambda: calm.ask(V6) == [owner_v6.mac])
-    assert sum(node.log.count("taken") for node in calm.nodes) == 2, "nothing has moved"
+    assert sum(node.log.count("taken") for node in calm.nodes) == taken, "nothing has moved"
     assert sum(node.log.count("member_joined") for node in calm.nodes) == 6, "nobody noticed"
 
 
