@@ -54,7 +54,7 @@ def test_no_process_is_left_after_the_parent_was(kube_binary: Path, tmp_path: Pa
         assert len(alive(pids)) == len(COMPONENTS)
 
         parent.send_signal(end)
-        parent.wait(10)
+        parent.wait(60)
 
     wait_for(lambda: not alive(pids), "all components have ended")
 

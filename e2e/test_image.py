@@ -189,6 +189,7 @@ def test_the_controllers_deployment_takes_no_right_of_its_node(
     cluster: Cluster, space: Space, image: Path, kube_binary: Path, tmp_path: Path
 ) -> None:
     install(cluster.plane, tmp_path)
+    cluster.plane.kubectl("apply", "-f", str(DEPLOY / "crds/closeby/servicel2statuses.yaml"))
     shop = Shop(cluster.api, space.name)
     shop.pool("first", "192.0.2.112/30")
     account = tmp_path / "account"

@@ -14,7 +14,7 @@ from proxy.announcer.ndp import Neighbour, announce_ndp, answer_ndp, ask_ndp, te
 from proxy.announcer.outside import Outside
 from proxy.announcer.parts import split_message
 from proxy.l2.actions import Announce, Echo, Look, Probe, Send, Tell
-from proxy.l2.messages import Beat
+from proxy.l2.messages import Beat, Claims, Want
 from proxy.l2.types import NOBODY, NODE_NETWORK, Channel, MemberId
 
 Question = Arp | Neighbour
@@ -67,13 +67,18 @@ class Speech:
         """A message, in as many datagrams as it takes; `reply_to`: who is being answered, and where."""
         channel = action.channel
         beat = isinstance(action.message.body, Beat)
-        for part in split_message(action.message):
+        parts = split_message(action.message)
+        # After a cut the kernel asks for a neighbour's MAC once a second, which is too late: who comes back would take
+        # what it had before it hears of those that have it now. Who isn't meant reads no more than the header.
+        aloud = channel != NODE_NETWORK and len(parts) == 1 and isinstance(action.message.body, Want | Claims)
+        for part in parts:
             data = pack_datagram(part, channel, Signing(self.keys, action.key_id, action.format))
             if data is None:
                 metrics.REFUSED.labels("no-key-to-send").inc()
                 return
             (_BEATS if beat else _OTHERS).inc()
-            self._post(data, channel, self._receiver(channel, part.to, reply_to), beat=beat)
+            to = None if aloud else self._receiver(channel, part.to, reply_to)
+            self._post(data, channel, to, beat=beat)
 
     def _receiver(self, channel: Channel, to: MemberId, reply_to: tuple[Channel, MemberId, IP] | None) -> IP | None:
         if to == NOBODY:

@@ -97,7 +97,7 @@ def test_the_first_takes_the_lease_and_the_second_waits_until_it_is_given_back(s
     until(two.leads)
     assert store.holder == "two"
     assert not one.leads()
-    assert (told_one, told_two) == ([True], [True])
+    until(lambda: (told_one, told_two) == ([True], [True]))
 
 
 def test_who_can_not_renew_stops_writing_and_leads_again_when_it_can(start: Start, store: LeaseStore) -> None:
