@@ -179,6 +179,17 @@ class Mischief:
         self.simulation.surge(self.chance.choice(self.names))
 
 
+def do_mischief(simulation: Simulation, chance: random.Random, variant: Variant, for_s: float) -> Mischief:
+    """All that may befall a LAN, for so long; then it is healed, and what was done is told."""
+    mischief = Mischief(simulation, chance, variant)
+    end = simulation.now + for_s
+    while simulation.now < end:
+        mischief.one()
+        simulation.run(min(end - simulation.now, chance.choice((0.1, 0.5, 1.0, 2.5)) * (0.5 + chance.random())))
+    mischief.end_all()
+    return mischief
+
+
 def play(world: World, variant: Variant = Variant.PLAIN, *, for_s: float = 10.0, wait_s: float = 5.0) -> Outcome:
     """Failures for a while, then heal, then a wait."""
     simulation = Simulation(world)
@@ -187,12 +198,7 @@ def play(world: World, variant: Variant = Variant.PLAIN, *, for_s: float = 10.0,
     if any(len(names) != 1 for names in simulation.answering.values()):
         raise BrokenError(f"7: after the start {simulation.answering}")
     simulation.stretches.clear()
-    mischief = Mischief(simulation, chance, variant)
-    end = simulation.now + for_s
-    while simulation.now < end:
-        mischief.one()
-        simulation.run(min(end - simulation.now, chance.choice((0.1, 0.5, 1.0, 2.5)) * (0.5 + chance.random())))
-    mischief.end_all()
+    mischief = do_mischief(simulation, chance, variant, for_s)
     healed_s = simulation.now
     simulation.run(wait_s)
     return _judge(simulation, healed_s, mischief.failures)

@@ -15,7 +15,7 @@ from proxy.l2.events import DrainAsked, DrainEnded
 from proxy.l2.spreading import JOIN_S
 from proxy.l2.types import Key
 from tests.l2.clients import SharedWorld
-from tests.l2.fuzz import Mischief, Variant, world_of
+from tests.l2.fuzz import Variant, do_mischief, world_of
 
 CLIENTS = tuple(IP(f"192.0.2.{last}") for last in range(10, 22))
 BOOT_S = 9.0
@@ -86,12 +86,7 @@ def play_wild(seed: int, nodes: int, *, for_s: float = 10.0) -> SharedOutcome:
     """All that may befall a LAN, for a while, then heal, then a wait."""
     simulation = start_shared(seed, nodes)
     chance = random.Random(seed * 7919 + nodes)
-    mischief = Mischief(simulation, chance, Variant.PLAIN)
-    end = simulation.now + for_s
-    while simulation.now < end:
-        mischief.one()
-        simulation.run(min(end - simulation.now, chance.choice((0.1, 0.5, 1.0, 2.5)) * (0.5 + chance.random())))
-    mischief.end_all()
+    do_mischief(simulation, chance, Variant.PLAIN, for_s)
     healed_s = simulation.now
     simulation.run(RECOVERY_S)
     return _judge(simulation, healed_s)
