@@ -31,7 +31,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
-from proxy.announcer.bodies import FORMATS, pack_body, parse_body
+from proxy.announcer.bodies import FORMATS, Type, pack_body, parse_body
 from proxy.announcer.layout import MOST_U32, limit
 from proxy.l2.messages import Flags, Header, Message
 from proxy.l2.types import MASK, Channel, MemberId
@@ -43,6 +43,8 @@ MAGIC = b"cbL2"
 LONGEST = 1500  # bytes that are read of a datagram; nobody sends more
 _HEADER = struct.Struct("!4sBBBBBBHQQQQQIQI")
 _NUMBERS = 7  # fields before the flags
+_TYPE_AT, _TO_AT, _SEQ_AT = 9, 12, 36  # their first bytes
+_BEAT = bytes((Type.BEAT,))
 _SIGNATURE_BYTES = 16
 _KNOWN_FLAGS = Flags.DRAINING | Flags.RESTARTING | Flags.STALE | Flags.SHARES
 _FLAGS = tuple(map(Flags, range(_KNOWN_FLAGS.value + 1)))  # looked up, as there are 290 a second
@@ -133,6 +135,16 @@ def parse_datagram(
     readable = understood[0] <= layout <= understood[1]
     body = parse_body(number, signed[_HEADER.size :]) if readable else None
     return Message(header, body, MemberId(to))
+
+
+def peek_beat(data: bytes) -> bytes | None:
+    """What all heartbeats of one sender's session have in common, unverified; None: it is no heartbeat."""
+    return data[_TO_AT:_SEQ_AT] if data[_TYPE_AT : _TYPE_AT + 1] == _BEAT else None
+
+
+def peek_number(data: bytes) -> bytes:
+    """Its number, unverified, in an order that is that of numbers."""
+    return data[_SEQ_AT : _SEQ_AT + 8]
 
 
 def _sign(key: bytes, channel: Channel, signed: bytes) -> bytes:

@@ -17,6 +17,7 @@ from proxy.l2.actions import (
     Announce,
     Echo,
     FlushSockets,
+    Keep,
     Look,
     Owned,
     Probe,
@@ -58,9 +59,11 @@ class Deeds:
     def do(self, action: Action, state: State, now: float) -> None:
         """One of them; `state` is the one after the step."""
         speech = self._parts.speech
-        match action:  # of SetTimer nothing is done: the loop reads wake_s of the state
+        match action:  # of SetTimer nothing is done: the loop reads due_s of the state
             case Send():
                 speech.send(action, self.reply_to)
+            case Keep():
+                speech.keep(action)
             case Reply(key):
                 if self.question is not None:
                     speech.reply(key.wire, self.question)

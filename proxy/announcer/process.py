@@ -40,12 +40,12 @@ from proxy.announcer.packets import PacketSocket
 from proxy.announcer.speech import AddressBook, Speech
 from proxy.announcer.status import count_members
 from proxy.l2.events import DrainAsked, DrainEnded, RestartAsked, Tick
+from proxy.l2.guard import is_late
 from proxy.l2.state import Memory, Start, remember, start
 from proxy.memory import prepare_memory
 
 log = structlog.get_logger()
 
-_LATE_INTERVALS = 0.9
 _FAREWELLS, _FAREWELL_GAP_S = 3, 0.02  # of a restart: one datagram may be lost
 _REMEMBER_S = 10.0
 _SWITCH_S = 0.0005  # how long the loop's thread waits for another that computes
@@ -108,9 +108,10 @@ class Process:
         self._handed_over = False
 
     def post(self, item: _Item) -> None:
-        """For any thread."""
+        """For any thread. That nothing is new wakes nobody, and is heard with what comes next."""
         self._inbox.put(item)
-        os.eventfd_write(self._bell, 1)
+        if not isinstance(item, News) or item.said is not None:
+            os.eventfd_write(self._bell, 1)
 
     def run(self) -> None:
         """Until SIGTERM or SIGINT, which are a restart and no drain: nobody takes anything for three seconds."""
@@ -147,23 +148,23 @@ class Process:
         self.post(_End())
 
     def _wake(self) -> None:
-        announcer = self._announcer
-        due_s = announcer.state.wake_s
-        ready = self._outside.selector.select(max(0.0, due_s - time.monotonic()))
+        announcer, speech = self._announcer, self._speech
+        due_s = announcer.state.due_s
+        ready = self._outside.selector.select(max(0.0, min(due_s, speech.kept_s) - time.monotonic()))
         now = time.monotonic()
+        if now >= speech.kept_s and now < due_s:
+            speech.send_kept()
+            if not ready:
+                return
         self._late_s.append(max(0.0, now - due_s))
-        if now - announcer.state.last_step_s > _LATE_INTERVALS * announcer.state.settings.timing.interval_s:
+        if is_late(announcer.state, now):
             announcer.step(Tick(), more=True)  # who stood still flushes the sockets first
-        looks = bool(ready) or now >= announcer.state.due_s
-        if looks:
-            self._read([key.fileobj for key, _events in ready if isinstance(key.fileobj, PacketSocket)])
+        self._read([key.fileobj for key, _events in ready if isinstance(key.fileobj, PacketSocket)])
         if any(key.fileobj == self._bell for key, _events in ready):
-            self._take_inbox()
-        if time.monotonic() >= announcer.state.wake_s:
-            if looks:
-                self._tick()
-            else:
-                announcer.step(Tick(), more=True)  # which only shows that we run
+            os.eventfd_read(self._bell)
+        self._take_inbox()
+        if time.monotonic() >= announcer.state.due_s and not self._handed_over:
+            self._tick()
 
     def _read(self, frames: Iterable[PacketSocket]) -> None:
         self._announcer.take_letters(self._outside.letters())
@@ -205,13 +206,8 @@ class Process:
         metrics.CONFLICTING.set(conflicting)
 
     def _take_inbox(self) -> None:
-        os.eventfd_read(self._bell)
-        while True:
-            try:
-                item = self._inbox.get_nowait()
-            except queue.Empty:
-                return
-            self._take(item)
+        while not self._inbox.empty() and not self._handed_over:
+            self._take(self._inbox.get())
 
     def _take(self, item: _Item) -> None:
         announcer = self._announcer

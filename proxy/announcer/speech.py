@@ -13,9 +13,9 @@ from proxy.announcer.ethernet import parse_mac
 from proxy.announcer.ndp import Neighbour, announce_ndp, answer_ndp, ask_ndp, tell_ndp
 from proxy.announcer.outside import Outside
 from proxy.announcer.parts import split_message
-from proxy.l2.actions import Announce, Echo, Look, Probe, Send, Tell
+from proxy.l2.actions import Announce, Echo, Keep, Look, Probe, Send, Tell
 from proxy.l2.messages import Beat, Claims, Want
-from proxy.l2.types import NOBODY, NODE_NETWORK, Channel, MemberId
+from proxy.l2.types import LATER, NOBODY, NODE_NETWORK, Channel, MemberId
 
 Question = Arp | Neighbour
 _BEATS, _OTHERS = metrics.SENT.labels("beat"), metrics.SENT.labels("other")
@@ -62,23 +62,40 @@ class Speech:
         self.book = book
         self._echo_id = echo_id
         self._sequence = 0
+        self._kept: list[tuple[Channel, bytes]] = []
+        self.kept_s = LATER  # when that is to be sent
 
     def send(self, action: Send, reply_to: tuple[Channel, MemberId, IP] | None) -> None:
         """A message, in as many datagrams as it takes; `reply_to`: who is being answered, and where."""
         channel = action.channel
         beat = isinstance(action.message.body, Beat)
-        parts = split_message(action.message)
+        parts = self._pack(action)
         # After a cut the kernel asks for a neighbour's MAC once a second, which is too late: who comes back would take
         # what it had before it hears of those that have it now. Who isn't meant reads no more than the header.
         aloud = channel != NODE_NETWORK and len(parts) == 1 and isinstance(action.message.body, Want | Claims)
-        for part in parts:
-            data = pack_datagram(part, channel, Signing(self.keys, action.key_id, action.format))
-            if data is None:
-                metrics.REFUSED.labels("no-key-to-send").inc()
-                return
+        to = None if aloud else self._receiver(channel, action.message.to, reply_to)
+        for data in parts:
             (_BEATS if beat else _OTHERS).inc()
-            to = None if aloud else self._receiver(channel, part.to, reply_to)
             self._post(data, channel, to, beat=beat)
+
+    def keep(self, action: Keep) -> None:
+        """Signed now, as after a sleep all of it would take ten times as long."""
+        self._kept = [(send.channel, data) for send in action.sends for data in self._pack(send)]
+        self.kept_s = action.at_s if self._kept else LATER
+
+    def send_kept(self) -> None:
+        """What is kept, if anything is."""
+        kept, self._kept, self.kept_s = self._kept, [], LATER
+        for channel, data in kept:
+            _BEATS.inc()
+            self._post(data, channel, None, beat=True)
+
+    def _pack(self, action: Send) -> list[bytes]:
+        signing = Signing(self.keys, action.key_id, action.format)
+        packed = [pack_datagram(part, action.channel, signing) for part in split_message(action.message)]
+        if None in packed:
+            metrics.REFUSED.labels("no-key-to-send").inc()
+        return [data for data in packed if data is not None]
 
     def _receiver(self, channel: Channel, to: MemberId, reply_to: tuple[Channel, MemberId, IP] | None) -> IP | None:
         if to == NOBODY:

@@ -18,6 +18,13 @@ class Send(msgspec.Struct, frozen=True):
     format: int = 1  # which layout: the newest that all members understand
 
 
+class Keep(msgspec.Struct, frozen=True):
+    """Heartbeats to be sent at a time, if the process isn't late then; instead of those that are kept, if any are."""
+
+    sends: tuple[Send, ...]
+    at_s: float
+
+
 class Look(msgspec.Struct, frozen=True):
     """Ask by unicast ARP (or NDP) whether `mac` still answers for the address."""
 
@@ -126,4 +133,6 @@ class Report(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-Action = Send | Look | Probe | Echo | Reply | Announce | Owned | Withdraw | Tell | FlushSockets | SetTimer | Report
+Action = (
+    Send | Keep | Look | Probe | Echo | Reply | Announce | Owned | Withdraw | Tell | FlushSockets | SetTimer | Report
+)

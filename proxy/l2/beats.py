@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from proxy.l2.actions import Note
+from proxy.l2.actions import Note, Send
 from proxy.l2.draft import Draft
 from proxy.l2.events import Received
 from proxy.l2.guard import shorten_listening
@@ -17,21 +17,33 @@ JITTER = 0.2  # of the interval, only ever earlier: never in phase with others
 
 
 def send_beats(draft: Draft) -> None:
-    """One on each wire and on the node network, when they are due."""
-    state = draft.state
-    if draft.now < state.beat_s:
-        draft.hurry(state.beat_s)
-        return
-    for channel in (NODE_NETWORK, *draft.wires):
-        send_beat(draft, channel)
+    """One on each wire and on the node network, when they are due; in a crowd those on wires after them are kept."""
+    if draft.now >= draft.state.beat_s:
+        for channel in (NODE_NETWORK, *draft.wires):
+            send_beat(draft, channel)
+        next_s = _next_beat_s(draft, draft.now)
+        if draft.crowded:
+            kept = [_beat_on(draft, channel, NOBODY) for channel in draft.wires]
+            draft.keep(tuple(send for send in kept if send is not None), next_s)
+            next_s = _next_beat_s(draft, next_s)
+        draft.set(beat_s=next_s)
+    draft.hurry(draft.state.beat_s)
+
+
+def _next_beat_s(draft: Draft, after_s: float) -> float:
     chance = ((draft.me ^ draft.seq) * 0x9E3779B97F4A7C15 >> 40) % 1024 / 1024
-    due = draft.now + draft.timing.interval_s * (1 - JITTER * chance)
-    draft.set(beat_s=due)
-    draft.hurry(due)
+    return after_s + draft.timing.interval_s * (1 - JITTER * chance)
 
 
 def send_beat(draft: Draft, channel: Channel, to: MemberId = NOBODY) -> None:
     """What this member hears on the channel."""
+    send = _beat_on(draft, channel, to)
+    if send is not None:
+        draft.actions.append(send)
+
+
+def _beat_on(draft: Draft, channel: Channel, to: MemberId) -> Send | None:
+    """None where there is no carrier."""
     wire = draft.wires.get(channel)
     ages: dict[MemberId, float] = {}
     for member in draft.members.values():
@@ -40,9 +52,8 @@ def send_beat(draft: Draft, channel: Channel, to: MemberId = NOBODY) -> None:
             ages[member.id] = draft.now - path.heard_s
     if wire is None:
         members = 1 + sum(member.session is not None and not member.left for member in draft.members.values())
-        draft.send(channel, Beat(ages, "", members, frozenset(draft.wires)), to)
-    elif wire.carrier:
-        draft.send(channel, Beat(ages, wire.mac, 1 + len(wire.roster)), to)
+        return draft.letter(channel, Beat(ages, "", members, frozenset(draft.wires)), to)
+    return draft.letter(channel, Beat(ages, wire.mac, 1 + len(wire.roster)), to) if wire.carrier else None
 
 
 def hear(draft: Draft, event: Received, member: Member) -> Member:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from proxy.l2.actions import Action, Note, Owned, Report, Send, Withdraw
+from proxy.l2.actions import Action, Keep, Note, Owned, Report, Send, Withdraw
 from proxy.l2.candidates import Vip, Why
 from proxy.l2.dialect import choose_dialect
 from proxy.l2.election import Order, Standing
@@ -48,9 +48,9 @@ class Draft:
         self.released: list[ClaimState] = []  # what we let go, to be told with them
         self.claimed: dict[Key, None] = {}  # claims of ours to be told at the end of the step
         self.scalars: dict[str, object] = {}
+        self.crowded = False  # all that comes in is looked at seldom
         self.passing = False  # in the timed rules, which say themselves when they are due again
         self.seq = state.seq
-        self.wake_s = state.wake_s
         self.due_s = state.due_s
         self.watch_s = state.watch_s
         self.members: dict[MemberId, Member] | Mapping[MemberId, Member] = state.members
@@ -70,7 +70,6 @@ class Draft:
             self.base,
             seq=self.seq,
             last_step_s=self.now,
-            wake_s=self.wake_s,
             due_s=self.due_s,
             watch_s=self.watch_s,
             members=self.members,
@@ -265,6 +264,15 @@ class Draft:
         )
         dialect = choose_dialect(self.settings, self.members.values(), self.now)
         return Send(channel, Message(header, body, to), dialect.key_id, dialect.format)
+
+    def keep(self, sends: tuple[Send, ...], at_s: float) -> None:
+        """Let heartbeats go out then, with that time in them."""
+        later = (
+            replace(send, message=replace(send.message, header=replace(send.message.header, clock_s=at_s)))
+            for send in sends
+        )
+        self.actions.append(Keep(tuple(later), at_s))
+        self.set(kept_s=at_s)
 
     def report(self, note: Note, key: Key | None = None, member: MemberId = NOBODY, detail: str = "") -> None:
         """Something for people."""

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from proxy.l2.actions import FlushSockets, Note
 from proxy.l2.draft import Draft
 from proxy.l2.hearing import is_heard
-from proxy.l2.state import Wire
+from proxy.l2.state import State, Wire
 
-LATE_INTERVALS = 0.9
+MOST_INTERVALS = 2  # between two ticks
+LATE_INTERVALS = 0.65  # after the tick that was planned
 STOOD_STILL = 0.8  # of the detection time
 LISTEN_INTERVALS = 2.0
 RETURN_INTERVALS = 2.5
@@ -19,11 +20,18 @@ RETURN_S = 0.5
 FRAME_INTERVALS = 1 / 8  # a wire's frames are noted no more often
 
 
+def is_late(state: State, now: float) -> bool:
+    """Whether nothing was done since long before now, though it was planned."""
+    interval_s = state.settings.timing.interval_s
+    planned_s = min(max(state.due_s, state.last_step_s), state.last_step_s + MOST_INTERVALS * interval_s)
+    return now - planned_s > LATE_INTERVALS * interval_s
+
+
 def guard(draft: Draft) -> bool:
     """Whether the event may be looked at; False: we stood still, and it may be as old as that."""
-    late = draft.now - draft.base.last_step_s
-    if late <= LATE_INTERVALS * draft.timing.interval_s:
+    if not is_late(draft.base, draft.now):
         return True
+    late = draft.now - draft.base.last_step_s
     _shift(draft, late)
     if late <= STOOD_STILL * draft.detect_s:
         return True

@@ -42,6 +42,18 @@ def two_way(draft: Draft, wire: Wire) -> list[Member]:
     return found
 
 
+def all_are_heard(draft: Draft) -> bool:
+    """Whether every member that lives hears us on each wire that both have, and we it: the node network judges none."""
+    for member in draft.members.values():
+        if member.left or not is_heard(draft, member.path(NODE_NETWORK)):
+            continue
+        for name in member.wires:
+            path = member.paths.get(name)
+            if name in draft.wires and (path is None or path.silent or not path.names_me):
+                return False
+    return not any(wire.blind for wire in draft.wires.values())
+
+
 def roster(draft: Draft, wire: Wire) -> list[Member]:
     """The others that count on the wire, dead ones too."""
     return [draft.members[member] for member in wire.roster if member in draft.members]

@@ -44,8 +44,8 @@ from proxy.l2.events import (
     Tick,
     WireActive,
 )
-from proxy.l2.guard import guard, saw_frame, watch_wires
-from proxy.l2.hearing import channel_of, is_up
+from proxy.l2.guard import MOST_INTERVALS, guard, saw_frame, watch_wires
+from proxy.l2.hearing import all_are_heard, channel_of, is_up
 from proxy.l2.messages import Bye, Claims, Clients, Offer, Release, Want
 from proxy.l2.placing import place_of, standings
 from proxy.l2.state import Hold, State, Wire
@@ -77,31 +77,45 @@ def step(state: State, now: float, event: Event, *, more: bool = False) -> Step:
         handler(draft, event)
     reached_s = draft.now + SHORTEST_S if isinstance(event, Tick) else draft.now
     if draft.state.stopped:
-        draft.due_s = draft.wake_s = LATER
+        draft.due_s = LATER
     elif not more and reached_s >= draft.due_s:
         _pass_time(draft)
         draft.due_s = max(draft.due_s, draft.now + SHORTEST_S)
-        draft.wake_s = min(draft.due_s, _late_s(draft))
-    elif reached_s >= draft.wake_s and (not more or isinstance(event, Tick)):
-        draft.wake_s = min(draft.due_s, _late_s(draft))
-    draft.wake_s = min(draft.wake_s, draft.due_s)
     claims.flush_claims(draft)
     giving.flush_offers(draft)
-    if draft.wake_s != state.wake_s:
-        draft.actions.append(SetTimer(draft.wake_s))
+    if state.kept_s > draft.now and _says_otherwise(draft, state):
+        draft.keep((), NEVER)
+        if not draft.state.stopped:
+            draft.set(beat_s=draft.now)
+            draft.hurry()
+    if draft.due_s != state.due_s:
+        draft.actions.append(SetTimer(draft.due_s))
     return Step(draft.freeze(), tuple(draft.actions))
+
+
+def _says_otherwise(draft: Draft, before: State) -> bool:
+    """Whether heartbeats that were written at that state would be wrong now."""
+    after = draft.state
+    return (
+        draft.tallies.get(draft.me) != before.tallies.get(draft.me)
+        or (after.draining, after.restarting, after.stopped) != (before.draining, before.restarting, before.stopped)
+        or (after.sharing, draft.wires.keys()) != (before.sharing, before.wires.keys())
+    )
 
 
 def _pass_time(draft: Draft) -> None:
     """All that time alone may bring, in the rules' order; each says when it must be looked at again."""
     draft.passing = True
-    draft.due_s = draft.now + _pause_s(draft)
+    pause_s = _pause_s(draft)
+    draft.crowded = pause_s > draft.timing.interval_s
+    draft.due_s = draft.now + pause_s
     watch_wires(draft)
     # A little sooner costs nothing, and saves a wake-up of its own.
-    watches = draft.now >= draft.watch_s - draft.timing.interval_s / TICKS_AN_INTERVAL
+    longest_s = max(pause_s, draft.timing.interval_s)
+    watches = draft.now >= draft.watch_s - longest_s / TICKS_AN_INTERVAL
     if watches:
         # Nobody's silence matters sooner: a member that speaks moves that away, and none is new and silent.
-        draft.watch_s = draft.now + draft.timing.interval_s
+        draft.watch_s = draft.now + longest_s
         beats.watch_members(draft)
     beats.send_beats(draft)
     if watches:
@@ -126,12 +140,10 @@ def _pause_s(draft: Draft) -> float:
     # key waits for time to pass. When a heartbeat came is known, however late it is read.
     interval_s = draft.timing.interval_s
     waiting = draft.busy or draft.state.shared or draft.state.sharing or any(map(_is_unsettled, draft.wires.values()))
-    return interval_s / TICKS_AN_INTERVAL if waiting or interval_s < CALM_S else interval_s
-
-
-def _late_s(draft: Draft) -> float:
-    """When the guard must hear at the latest that we run, long before it would count us as late."""
-    return draft.now + draft.timing.interval_s / 2
+    if waiting or interval_s < CALM_S:
+        return interval_s / TICKS_AN_INTERVAL
+    many = len(draft.members) > draft.timing.crowd
+    return MOST_INTERVALS * interval_s if many and all_are_heard(draft) else interval_s
 
 
 def _is_unsettled(wire: Wire) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from proxy.l2.events import Received
-from proxy.l2.guard import FRAME_INTERVALS, LATE_INTERVALS
+from proxy.l2.guard import FRAME_INTERVALS, is_late
 from proxy.l2.messages import Beat, Flags
 from proxy.l2.state import NOTHING, Member, State, Wire
 from proxy.l2.types import LATER, NODE_NETWORK, Channel, MemberId
@@ -42,7 +42,7 @@ def hear_plain(state: State, now: float, events: Sequence[Received], first: int 
     """
     timing = state.settings.timing
     now = max(now, state.last_step_s)
-    if state.stopped or now - state.last_step_s > LATE_INTERVALS * timing.interval_s:
+    if state.stopped or is_late(state, now):
         return Heard(state, 0)
     members = dict(state.members)
     here = _Now(

@@ -205,8 +205,8 @@ class State(msgspec.Struct, frozen=True):
     secret: bytes  # makes nonces
     seq: int = 0
     last_step_s: float = NEVER
-    wake_s: float = NEVER  # the next tick
-    due_s: float = NEVER  # when time may change something, and heartbeats are to be read; a tick before proves we run
+    due_s: float = NEVER  # the next tick: when time may change something, and heartbeats are to be read
+    kept_s: float = NEVER  # when the heartbeats that are kept go out, which is before
     beat_s: float = NEVER  # the next heartbeat
     watch_s: float = NEVER  # the next look at members' silence
     slow_s: float = NEVER  # the next look at what hurries not
@@ -260,7 +260,6 @@ def start(settings: Settings, drawn: Start, now: float) -> State:
         session=drawn.session,
         secret=drawn.secret,
         last_step_s=now,
-        wake_s=now,
         beat_s=now,
         slow_s=now,
         joined_s=now,

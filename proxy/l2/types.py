@@ -97,6 +97,7 @@ class Timing(msgspec.Struct, frozen=True):
     restart_s: float = 3.0  # how long a member that said it restarts may be silent
     settle_s: float = 2.0  # an address without an owner waits so long after the last new member
     longest_settle_s: float = 10.0
+    crowd: int = 10  # with more other members than that, and nothing to wait for, one reads and looks half as often
 
     @property
     def detect_s(self) -> float:

@@ -12,6 +12,8 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from proxy.l2.events import Event, LinkChanged
 from proxy.l2.types import DEFAULT, NODE_NETWORK, PROFILES, Channel, Timing
 from tests.l2.checks import BrokenError
@@ -239,9 +241,10 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=3, help="3, 5 or 9 (3)")
     parser.add_argument("--for", dest="for_s", type=float, default=10.0, help="seconds of failures (10)")
     parser.add_argument("--profile", choices=PROFILES, default="default", help="how fast the dead are found (default)")
+    parser.add_argument("--crowd", type=int, default=DEFAULT.crowd, help="members that are many (10)")
     parser.add_argument("--variant", type=Variant, choices=list(Variant), default=Variant.PLAIN, help="of the failures")
     asked = parser.parse_args()
-    timing, variant = PROFILES[asked.profile], asked.variant
+    timing, variant = replace(PROFILES[asked.profile], crowd=asked.crowd), asked.variant
     if asked.seed is not None:
         outcome = play(world_of(asked.seed, asked.nodes, timing, variant), variant, for_s=asked.for_s)
         print(*outcome.simulation.notes, sep="\n")  # noqa: T201  # a command's output

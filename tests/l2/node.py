@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable
 
+import msgspec
+
 from endpointslice.types import NodeName
-from proxy.l2.actions import Action, Note, Report
+from proxy.l2.actions import Action, Keep, Note, Report
 from proxy.l2.candidates import Table
-from proxy.l2.events import Event, LinkChanged, TableChanged
+from proxy.l2.events import Event, LinkChanged, Received, TableChanged
 from proxy.l2.machine import step
 from proxy.l2.state import Memory, Start, State, start
 from proxy.l2.types import Channel, Key, MemberId, Settings, Version, member_id
@@ -35,12 +37,16 @@ class Node:
         self.paused = False
         self.lag_s = 0.0  # how far its clock is behind the world's
         self.inbox: list[Event] = []  # unread, while paused
+        self.heartbeats: dict[
+            object, tuple[float, Received]
+        ] = {}  # unread, with when they came; of alike ones the last
         self.timer_s = 0.0
+        self.kept: Keep | None = None
         self.starts = 0
         self.pauses = 0
         self.memory = Memory()
         self.table = Table()
-        self.trace: list[tuple[float, Event, tuple[Action, ...]]] | None = None
+        self.trace: list[tuple[float, Event, bool, tuple[Action, ...]]] | None = None
         self.origin: State | None = None
         self.sent: Counter[str] = Counter()
         self.claims: dict[tuple[Key, Version], int] = {}  # with the session that made it
@@ -54,6 +60,8 @@ class Node:
         self.paused = False
         self.pauses += 1
         self.inbox.clear()
+        self.heartbeats.clear()
+        self.kept = None
         actions: list[Action] = []
         for link in links:
             actions += self.step(now, link)
@@ -69,9 +77,22 @@ class Node:
         check_step(self.name, before, event, self.state, actions)
         self._check_claims(before, self.state)
         if self.trace is not None:
-            self.trace.append((now - self.lag_s, event, actions))
-        self.timer_s = self.state.wake_s + self.lag_s
+            self.trace.append((now - self.lag_s, event, more, actions))
+        self.timer_s = self.state.due_s + self.lag_s
         return actions
+
+    def keep(self, now: float, beat: Received) -> None:
+        """A heartbeat wakes nobody: it is read with what comes next, or when that is due."""
+        header = beat.message.header
+        alike = beat.channel, header.sender, header.session, beat.message.to
+        if alike not in self.heartbeats or self.heartbeats[alike][1].message.header.seq < header.seq:
+            self.heartbeats[alike] = now, beat
+
+    def read(self, now: float) -> list[Received]:
+        """The heartbeats that came, by their numbers."""
+        found = [msgspec.structs.replace(beat, age_s=now - at_s) for at_s, beat in self.heartbeats.values()]
+        self.heartbeats.clear()
+        return sorted(found, key=lambda beat: beat.message.header.seq)
 
     def _check_claims(self, before: State, after: State) -> None:
         """Invariant 3: no two starts of a node make the same claim of a key that it remembers.

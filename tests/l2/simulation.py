@@ -9,10 +9,11 @@ from typing import NamedTuple
 import msgspec
 
 from endpointslice.types import IP, NodeName
-from proxy.l2.actions import Action, Announce, Echo, FlushSockets, Look, Note, Probe, Report, Send, Tell
+from proxy.l2.actions import Action, Announce, Echo, FlushSockets, Keep, Look, Note, Probe, Report, Send, Tell
 from proxy.l2.candidates import Candidate, Table, Vip
 from proxy.l2.events import ArpKind, ArpSeen, Event, Received, TableFresh, Tick
-from proxy.l2.guard import LATE_INTERVALS
+from proxy.l2.guard import is_late
+from proxy.l2.messages import Beat
 from proxy.l2.state import hand_over, remember
 from proxy.l2.types import DEFAULT, NOBODY, Key, MemberId, Settings, Timing
 from tests.l2 import packets
@@ -153,7 +154,8 @@ class Simulation(Watch):
         node.paused = False
         node.lag_s += lag_s
         unread, node.inbox = node.inbox, []
-        if self.now - node.lag_s - node.state.last_step_s > LATE_INTERVALS * self.world.timing.interval_s:
+        unread += node.read(self.now)
+        if is_late(node.state, self.now - node.lag_s):
             actions = node.step(self.now, Tick(), more=True)
             self._act(node, actions)
             if any(isinstance(action, FlushSockets) for action in actions):
@@ -171,6 +173,7 @@ class Simulation(Watch):
             node.inbox.append(event)
             return
         timer_s = node.timer_s
+        self._read(node)
         self._act(node, node.step(self.now, event))
         if node.timer_s != timer_s:
             self._arm(node)
@@ -180,8 +183,13 @@ class Simulation(Watch):
 
     def _tick(self, node: Node, starts: int, timer_s: float) -> None:
         if node.starts == starts and node.timer_s == timer_s and not node.paused and node.state is not None:
+            self._read(node)
             self._act(node, node.step(self.now, Tick()))
             self._arm(node)
+
+    def _read(self, node: Node) -> None:
+        for beat in node.read(self.now):
+            self._act(node, node.step(self.now, beat, more=True))
 
     # What nodes do.
 
@@ -190,6 +198,8 @@ class Simulation(Watch):
             kind = type(action)
             if kind is Send:
                 self._send(node, action)  # type: ignore[arg-type]  # told by its type
+            elif kind is Keep:
+                self._keep(node, action)  # type: ignore[arg-type]  # told by its type
             elif kind is Look:
                 packets.look(self, node, action)  # type: ignore[arg-type]  # told by its type
             elif kind is Probe:
@@ -203,6 +213,15 @@ class Simulation(Watch):
             elif kind is Report:
                 self.notes.append(Noted(self.now, node.name, action))  # type: ignore[arg-type]  # told by its type
 
+    def _keep(self, node: Node, kept: Keep) -> None:
+        node.kept = kept
+        self.at(kept.at_s + node.lag_s, partial(self._send_kept, node, kept))
+
+    def _send_kept(self, node: Node, kept: Keep) -> None:
+        due = node.state is not None and not node.paused and self.now - node.lag_s < node.state.due_s
+        for send in kept.sends if due and node.kept is kept else ():
+            self._send(node, send)
+
     def _send(self, node: Node, action: Send) -> None:
         node.sent[type(action.message.body).__name__] += 1
         event = Received(action.channel, action.message)
@@ -214,7 +233,11 @@ class Simulation(Watch):
 
     def _hear(self, receiver: Node, event: Received, key_id: int) -> None:
         """What is signed by a key that the receiver doesn't have never reaches the machine."""
-        if key_id in receiver.settings.keys:
+        if key_id not in receiver.settings.keys:
+            return
+        if isinstance(event.message.body, Beat) and receiver.state is not None and not receiver.paused:
+            receiver.keep(self.now, event)
+        else:
             self.deliver(receiver, event)
 
     def change_keys(self, name: str, keys: tuple[int, ...]) -> None:

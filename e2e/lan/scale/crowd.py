@@ -22,7 +22,7 @@ from proxy.announcer.datagram import parse_datagram
 from proxy.announcer.ethernet import parse_mac
 from proxy.announcer.wires import WireLink
 from proxy.l2.messages import Claims, Message
-from proxy.l2.types import NODE_NETWORK, Channel, Key, member_id
+from proxy.l2.types import DEFAULT, NODE_NETWORK, Channel, Key, member_id
 
 _INTERFACE = "eth0"
 _KEYS = {1: KEY}
@@ -66,9 +66,12 @@ class Crowd:
         return WireLink(WIRE, _INTERFACE, number, mac, carrier=True, own=peer.address, gateway=GATEWAY)
 
     def beat(self, puppet: Puppet) -> None:
-        """One heartbeat of one member on both channels."""
+        """One heartbeat of one member on the wire; each second time on the node network as well, if they are many."""
         now = time.monotonic()
+        puppet.beats += 1
         for channel, sock in self._beats.items():
+            if channel == NODE_NETWORK and puppet.beats % 2 and len(self._puppets) > DEFAULT.crowd:
+                continue
             for data in puppet.beat(channel, now):
                 self._send(sock, puppet, channel, data)
 

@@ -28,6 +28,7 @@ class Puppet:
         self.peer = peer
         self.id = member_id(peer.node)
         self.claims: tuple[ClaimState, ...] = ()
+        self.beats = 0  # how often it had one to send
         self._session = self.id ^ MASK
         self._seq = 0
         self._mac = mac

@@ -169,8 +169,8 @@ def test_a_recording_played_again_gives_the_same_actions() -> None:
 
     assert state is not None
     assert len(node.trace) > 200
-    for now, event, actions in node.trace:
-        state, again = step(state, now, event)
+    for now, event, more, actions in node.trace:
+        state, again = step(state, now, event, more=more)
         assert again == actions
 
 

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from endpointslice.types import NodeName
-from proxy.l2.actions import Action, SetTimer
-from proxy.l2.events import LinkChanged, Received, Tick
+from proxy.l2.actions import Action, Keep, Send, SetTimer
+from proxy.l2.events import DrainAsked, LinkChanged, Received, Tick
 from proxy.l2.machine import step
 from proxy.l2.messages import Beat, Body, Bye, Flags, Header, Message, Want
 from proxy.l2.plain import hear_plain
 from proxy.l2.state import NOTHING, State
-from proxy.l2.types import NOBODY, NODE_NETWORK, Channel, MemberId, member_id
+from proxy.l2.types import DEFAULT, NEVER, NOBODY, NODE_NETWORK, Channel, MemberId, member_id
 from tests.l2.lan import WIRE
 from tests.l2.simulation import Simulation, World
 
@@ -137,13 +137,14 @@ def test_all_of_what_is_heard_while_nothing_happens_is_plain() -> None:
     assert heard.taken == len(events)
     assert heard.state.members[N2].path(WIRE).heard_s == state.last_step_s + 0.1
     assert heard.state.last_step_s == state.last_step_s + 0.1
-    assert heard.state.wake_s == state.wake_s
+    assert heard.state.due_s == state.due_s
 
 
 def test_who_stood_still_leaves_all_of_it_to_the_guard() -> None:
     state = settled()
 
-    assert hear_plain(state, state.last_step_s + 0.19, next_beats(1)).taken == 0
+    assert hear_plain(state, state.due_s + 0.129, next_beats(1)).taken == 4
+    assert hear_plain(state, state.due_s + 0.131, next_beats(1)).taken == 0
 
 
 def test_one_that_is_sent_again_ends_what_is_taken_in_together() -> None:
@@ -162,16 +163,48 @@ def test_silence_counts_from_when_a_heartbeat_came_in_and_not_from_when_it_was_r
         assert heard.members[sender].path(event.channel).heard_s == now - 0.1
 
 
-def test_a_tick_before_its_time_shows_that_the_process_runs_and_changes_nothing() -> None:
-    simulation = Simulation(World(seed=2))
+def crowd() -> State:
+    simulation = Simulation(World(seed=2, timing=replace(DEFAULT, crowd=1)))
     simulation.boot_all(settle_s=80)  # nobody is in doubt any more, and nothing is announced
     state = simulation.nodes["n1"].state
     assert state is not None
-    while state.wake_s == state.due_s:
-        state = step(state, state.due_s, Tick()).state
+    return state
 
-    ticked, actions = step(state, state.wake_s, Tick())
 
-    assert ticked.due_s == state.due_s
-    assert actions == (SetTimer(ticked.wake_s),)
-    assert replace(ticked, last_step_s=state.last_step_s, wake_s=state.wake_s) == state
+def test_among_many_members_each_second_heartbeat_on_the_wire_is_written_with_the_one_before() -> None:
+    before = crowd()
+
+    after, actions = step(before, before.due_s, Tick())
+
+    node_beat, beat, kept, timer = actions
+    assert isinstance(node_beat, Send)
+    assert isinstance(beat, Send)
+    assert isinstance(kept, Keep)
+    assert [node_beat.channel, beat.channel, kept.sends[0].channel] == [NODE_NETWORK, WIRE, WIRE]
+    assert kept.sends[0].message.header.clock_s == kept.at_s == after.kept_s
+    assert before.due_s < kept.at_s < after.due_s <= before.due_s + 2 * DEFAULT.interval_s
+    assert timer == SetTimer(after.due_s)
+
+
+def test_what_is_kept_is_never_sent_once_it_would_be_wrong() -> None:
+    state, _actions = step(before := crowd(), before.due_s, Tick())
+
+    drained, actions = step(state, state.last_step_s + 0.01, DrainAsked())
+
+    assert Keep((), NEVER) in actions
+    assert drained.due_s == drained.last_step_s  # the next one is written at once
+
+
+def test_where_one_of_many_is_heard_on_the_node_network_alone_all_is_looked_at_as_often_as_among_few() -> None:
+    simulation = Simulation(World(seed=2, nodes=5, timing=replace(DEFAULT, crowd=1), separate=True))
+    simulation.boot_all(settle_s=80)
+    sent = []
+    for only_messages in (False, True):
+        if only_messages:
+            simulation.lan.deaf |= {(name, other, WIRE) for name in ("n2",) for other in simulation.nodes}
+            simulation.run(3)
+        before = dict(simulation.nodes["n1"].sent)
+        simulation.run(10)
+        sent.append(simulation.nodes["n1"].sent["Beat"] - before["Beat"])
+
+    assert sent[0] * 1.25 < sent[1]  # on the wire as before, on the node network twice as many

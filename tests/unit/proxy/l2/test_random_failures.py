@@ -6,6 +6,7 @@ A seed that fails is printed with the command that plays it again.
 import os
 
 import pytest
+from msgspec.structs import replace
 
 from proxy.l2.types import DEFAULT, FAST, Timing
 from tests.l2.checks import BrokenError
@@ -13,11 +14,13 @@ from tests.l2.fuzz import Outcome, Variant, play, world_of
 from tests.l2.simulation import World
 
 TIMES = max(1, int(os.environ.get("CLOSEBY_SEEDS", "200")) // 200)
+CROWDED = replace(DEFAULT, crowd=1)
 SEEDS = [
     *((3, seed, DEFAULT) for seed in range(100 * TIMES)),
     *((3, seed, FAST) for seed in range(1000, 1000 + 20 * TIMES)),
     *((5, seed, DEFAULT) for seed in range(60 * TIMES)),
     *((9, seed, DEFAULT) for seed in range(20 * TIMES)),
+    *((nodes, seed, CROWDED) for nodes in (3, 5) for seed in range(2000, 2000 + 20 * TIMES)),
 ]
 VARIANTS: list[tuple[int, int, Variant]] = [
     (3, seed, variant) for variant in Variant if variant is not Variant.PLAIN for seed in range(15 * TIMES)
@@ -28,7 +31,8 @@ LONGEST_TWO_S = 1.5  # cuts upon cuts, with restarts that know nothing, and a ga
 
 @pytest.mark.parametrize(("nodes", "seed", "timing"), SEEDS)
 def test_after_random_failures_each_address_has_one_owner_again(nodes: int, seed: int, timing: Timing) -> None:
-    again = f"python -m tests.l2.fuzz --nodes {nodes} --seed {seed}" + (" --profile fast" if timing is FAST else "")
+    again = f"python -m tests.l2.fuzz --nodes {nodes} --seed {seed} --crowd {timing.crowd}"
+    again += " --profile fast" if timing is FAST else ""
     play_and_judge(world_of(seed, nodes, timing), Variant.PLAIN, again)
 
 
