@@ -87,6 +87,7 @@ class Shop:
         self.api = api
         self.name = name
         self._pools: list[str] = []
+        self._advertisements: list[str] = []
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"shop": name}}})
 
     def pool(self, name: str, *addresses: str, **spec: Any) -> None:  # noqa: ANN401  # the API's fields
@@ -101,6 +102,8 @@ class Shop:
         """An L2Advertisement of the pool's name, for its addresses."""
         name = f"{self.name}-{pool}"
         self.api.apply(_pool(name, {"ipAddressPools": [name], **spec}) | {"kind": "L2Advertisement"})
+        if name not in self._advertisements:
+            self._advertisements.append(name)
 
     def drop_pool(self, name: str) -> None:
         """The pool is gone."""
@@ -156,12 +159,13 @@ class Shop:
         return {(_regarding(one).get("name", ""), one.get("note") or one.get("message", "")) for one in found}
 
     def close(self) -> None:
-        """Services and pools are gone."""
+        """Services, pools and advertisements are gone."""
         for one in self.api.items("Service", self.name):
             self.drop(one["metadata"]["name"])
-        for full in self._pools:
+        made = [("L2Advertisement", full) for full in self._advertisements]
+        for kind, full in (*made, *(("IPAddressPool", full) for full in self._pools)):
             try:
-                self.api.delete("IPAddressPool", f"{NAMESPACE}/{full}")
+                self.api.delete(kind, f"{NAMESPACE}/{full}")
             except ApiError as error:
                 if error.code != 404:
                     raise

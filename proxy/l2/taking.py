@@ -150,6 +150,8 @@ def _await_turn(draft: Draft, hold: Hold, ground: Ground, *, needs_probes: bool)
             draft.put_hold(hold)
         return
     draft.report(Note.LAST_RESORT if ground is Ground.RESORT else Note.TAKEN, hold.key, hold.owner)
+    if needs_probes:  # which nobody answered: a foreign host that had it has left
+        hold = replace(hold, foreign=None)
     own(draft, replace(hold, resort_s=draft.now) if ground is Ground.RESORT else hold, Mine.HOLD)
 
 

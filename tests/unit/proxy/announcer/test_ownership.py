@@ -17,7 +17,7 @@ from proxy.announcer.ownership import (
     parse_ownership,
 )
 from proxy.l2.events import ArpKind, ArpSeen, LinkChanged
-from proxy.l2.evidence import CONFLICT_S
+from proxy.l2.evidence import CONFLICT_S, DEFEND_S
 from tests.fuzz_inputs import damaged
 from tests.l2.lan import WIRE
 from tests.l2.simulation import Simulation, World
@@ -87,22 +87,42 @@ def test_a_foreign_host_is_told_by_the_owner_once_it_is_no_passing_mistake_and_u
     assert told(simulation, owner).conflicts == ()
 
 
-def test_an_address_that_nobody_takes_is_told_by_one() -> None:
+def with_a_printer(seconds: float) -> Simulation:
+    """Nodes that have started so long ago; a foreign host answers for the first address until then."""
     simulation = Simulation(World(seed=1))
-    key = simulation.keys[0]
     for name in simulation.nodes:
         simulation.boot(name)
+    until_s = simulation.now + seconds
 
     def answer_probes() -> None:
         for name in simulation.nodes:
-            see(simulation, name, key.vip)
-        simulation.after(0.05, answer_probes)
+            see(simulation, name, simulation.keys[0].vip)
+        if simulation.now < until_s:
+            simulation.after(0.05, answer_probes)
 
     answer_probes()
-    simulation.run(10)
-    conflicts = [one for name in simulation.nodes for one in told(simulation, name).conflicts]
+    simulation.run(seconds)
+    return simulation
 
-    assert conflicts == [Conflict(key.vip, "eth0", PRINTER, held=False)]
+
+def conflicts(simulation: Simulation) -> list[Conflict]:
+    """Those that any node tells of."""
+    return [one for name in simulation.nodes for one in told(simulation, name).conflicts]
+
+
+def test_an_address_that_nobody_takes_is_told_by_one() -> None:
+    simulation = with_a_printer(10)
+
+    assert conflicts(simulation) == [Conflict(simulation.keys[0].vip, "eth0", PRINTER, held=False)]
+
+
+def test_a_foreign_host_is_told_of_no_more_once_its_silence_let_a_node_take_the_address() -> None:
+    simulation = with_a_printer(10)
+
+    simulation.run(DEFEND_S + 3)
+
+    assert simulation.owner_of(simulation.keys[0]) != ""
+    assert conflicts(simulation) == []
 
 
 def test_a_members_own_mac_is_no_foreign_one() -> None:
