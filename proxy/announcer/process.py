@@ -39,14 +39,16 @@ from proxy.announcer.ownership_sender import OwnershipSender
 from proxy.announcer.packets import PacketSocket
 from proxy.announcer.speech import AddressBook, Speech
 from proxy.announcer.status import count_members
-from proxy.l2.events import DrainAsked, DrainEnded, RestartAsked, Tick
+from proxy.l2.events import DrainAsked, DrainEnded, RestartAsked, StopAsked, Tick
 from proxy.l2.guard import is_late
 from proxy.l2.state import Memory, Start, remember, start
+from proxy.l2.types import DrainCause
 from proxy.memory import prepare_memory
 
 log = structlog.get_logger()
 
 _FAREWELLS, _FAREWELL_GAP_S = 3, 0.02  # of a restart: one datagram may be lost
+_LAST_S = 1.0  # of a machine that shuts down: its kubelet lets it stand until this process has ended
 _REMEMBER_S = 10.0
 _SWITCH_S = 0.0005  # how long the loop's thread waits for another that computes
 _MOST_FRAMES = 64  # of one interface in a row, so that a flood of questions starves no heartbeat
@@ -114,7 +116,10 @@ class Process:
             os.eventfd_write(self._bell, 1)
 
     def run(self) -> None:
-        """Until SIGTERM or SIGINT, which are a restart and no drain: nobody takes anything for three seconds."""
+        """Until SIGTERM or SIGINT: a restart, for which nobody takes anything for three seconds.
+
+        While the machine shuts down it is the end: what was given away is announced by its new owners at once.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._end)
         self._outside.selector.register(self._bell, selectors.EVENT_READ)
@@ -279,9 +284,14 @@ class Process:
         log.info("stopped", addresses=0)
 
     def _leave(self) -> None:
-        for _ in range(_FAREWELLS):
-            self._announcer.step(RestartAsked())
-            time.sleep(_FAREWELL_GAP_S)
+        if DrainCause.SHUTDOWN in self._announcer.state.drains:
+            # Clients that ask this node's MAC would lose it before the grace is over: the new owners announce now.
+            self._announcer.step(StopAsked())
+            time.sleep(_LAST_S)
+        else:
+            for _ in range(_FAREWELLS):
+                self._announcer.step(RestartAsked())
+                time.sleep(_FAREWELL_GAP_S)
         write_memory(self._config.memory, remember(self._announcer.state))
         self._config.control_socket.unlink(missing_ok=True)
         log.info("stopped", addresses=len(self._announcer.state.mine))

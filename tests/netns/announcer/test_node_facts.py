@@ -1,5 +1,6 @@
 """What the API says of Nodes and advertisements, as clients on a real LAN notice it."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,8 +22,13 @@ FLAGS = ("--profile", "calm", "--grace", "1s")
 
 
 @pytest.fixture
-def lan(tmp_path: Path) -> Iterator[Lan]:
-    with open_lan(tmp_path, flags=FLAGS) as opened:
+def flags() -> tuple[str, ...]:
+    return FLAGS
+
+
+@pytest.fixture
+def lan(tmp_path: Path, flags: tuple[str, ...]) -> Iterator[Lan]:
+    with open_lan(tmp_path, flags=flags) as opened:
         yield opened
 
 
@@ -101,6 +107,23 @@ def test_an_annotation_drains_a_node_until_it_is_taken_away(lan: Lan) -> None:
 
     wait_for(lambda: (found := owner.status()) and not found.draining)
     assert lan.ask(VIP) == [heir.mac]
+
+
+@pytest.mark.parametrize("flags", [("--profile", "calm", "--grace", "5m")])
+def test_where_a_machine_shuts_down_its_announcers_end_is_that_of_the_grace(lan: Lan) -> None:
+    """The machine's end comes next, and with it that of the MAC that clients know."""
+    lan.tell()
+    lan.start(VIP)
+    owner = lan.owner(VIP)
+    lan.tell(NodeState(name(owner), shutting_down=True))
+    heir = follow(lan, owner)
+    assert (quiet := heir.vip(VIP)) is not None
+    assert quiet.mine == "quiet"
+
+    owner.signal(signal.SIGTERM)
+
+    assert wait_for(lambda: (vip := heir.vip(VIP)) is not None and vip.mine == "hold")
+    assert "member_left" in heir.log, "it heard a goodbye, and waited for no silence"
 
 
 def test_a_pinned_address_is_answered_for_by_its_node_or_by_nobody(lan: Lan) -> None:

@@ -10,7 +10,7 @@ from proxy.l2.actions import Note, Send
 from proxy.l2.candidates import Why
 from proxy.l2.events import ArpKind, ArpSeen, DrainAsked, DrainEnded, MemberDeleted, ProxyGone, RestartAsked, StopAsked
 from proxy.l2.messages import Beat
-from proxy.l2.types import DEFAULT, Mine, Settings, member_id
+from proxy.l2.types import DEFAULT, DrainCause, Mine, Settings, member_id
 from tests.l2.lan import WIRE
 from tests.l2.simulation import SAMPLE_S, Simulation, World
 from tests.l2.stories import SEEDS, mine, others, retable, row, started
@@ -223,6 +223,23 @@ def test_a_member_that_says_goodbye_leaves_its_addresses_and_the_roster_at_once(
         state = simulation.nodes[name].state
         assert state is not None
         assert len(state.wires[WIRE].roster) == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_who_says_goodbye_in_the_middle_of_a_hand_over_ends_its_grace(seed: int) -> None:
+    """A machine that shuts down stands for some seconds, and clients still ask its MAC until its heirs announce."""
+    simulation = started(seed)
+    key = simulation.keys[0]
+    owner = simulation.owner_of(key)
+    simulation.tell(owner, DrainAsked(DrainCause.SHUTDOWN))
+    simulation.run(2)
+    heir = simulation.owner_of(key)
+    since_s = simulation.now
+    simulation.tell(owner, StopAsked())
+    simulation.run(0.2)
+
+    assert (mine(simulation, owner, key), mine(simulation, heir, key)) == (Mine.NONE, Mine.HOLD)
+    assert [name for at_s, name, what in simulation.announced if what == key and at_s > since_s] == [heir]
 
 
 def test_a_dead_member_whose_node_is_deleted_counts_no_more_and_a_living_one_does() -> None:
