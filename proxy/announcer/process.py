@@ -157,9 +157,9 @@ class Process:
         due_s = announcer.state.due_s
         ready = self._outside.selector.select(max(0.0, min(due_s, speech.kept_s) - time.monotonic()))
         now = time.monotonic()
-        if now >= speech.kept_s and now < due_s:
-            speech.send_kept()
-            if not ready:
+        if now >= speech.kept_s:
+            speech.send_kept(late=now >= due_s)
+            if not ready and now < due_s:
                 return
         self._late_s.append(max(0.0, now - due_s))
         if is_late(announcer.state, now):

@@ -83,10 +83,10 @@ class Speech:
         self._kept = [(send.channel, data) for send in action.sends for data in self._pack(send)]
         self.kept_s = action.at_s if self._kept else LATER
 
-    def send_kept(self) -> None:
-        """What is kept, if anything is."""
+    def send_kept(self, *, late: bool) -> None:
+        """What is kept, whose time has come; late: another one is written now, and this is thrown away."""
         kept, self._kept, self.kept_s = self._kept, [], LATER
-        for channel, data in kept:
+        for channel, data in kept if not late else ():
             _BEATS.inc()
             self._post(data, channel, None, beat=True)
 
