@@ -179,7 +179,8 @@ def test_a_port_that_another_program_has_is_told_as_an_event_and_opened_once_it_
         (event,) = wait_for(told, "an Event tells of it")
         assert (event["type"], event["regarding"]["name"]) == ("Warning", "web")
         assert f"{host.ipv4} port {port}" in event["note"]
-        assert ask(cluster, "north-1", port, "ipv6") == Answer(200, 1, "1")
+        good = Answer(200, 1, "1")
+        wait_for(lambda: ask(cluster, "north-1", port, "ipv6") == good, "the other family's port knows of the pod")
 
     await_answers(cluster, port, {"north-1": Answer(200, 1, "1")})
 
