@@ -44,15 +44,14 @@ from proxy.l2.events import (
     Tick,
     WireActive,
 )
-from proxy.l2.guard import MOST_INTERVALS, guard, saw_frame, watch_wires
-from proxy.l2.hearing import all_are_heard, channel_of, is_up
+from proxy.l2.guard import guard, saw_frame, watch_wires
+from proxy.l2.hearing import channel_of, is_up
 from proxy.l2.messages import Bye, Claims, Clients, Offer, Release, Want
+from proxy.l2.pace import TICKS_AN_INTERVAL, choose_pause_s, says_otherwise
 from proxy.l2.placing import place_of, standings
-from proxy.l2.state import Hold, State, Wire
+from proxy.l2.state import Hold, State
 from proxy.l2.types import LATER, NEVER, NOBODY, NODE_NETWORK, OWNING, MemberId
 
-TICKS_AN_INTERVAL = 4
-CALM_S = 0.2  # an interval that is at least so long may pass as a whole while time changes nothing
 SLOW_S = 1.0
 MOST_CHANGES = 300  # of keys in one step: thousands would make us late, and whoever is late begins anew
 SHORTEST_S = 0.001  # no two ticks come closer, and one that is no more than this early counts, as times are rounded
@@ -83,7 +82,7 @@ def step(state: State, now: float, event: Event, *, more: bool = False) -> Step:
         draft.due_s = max(draft.due_s, draft.now + SHORTEST_S)
     claims.flush_claims(draft)
     giving.flush_offers(draft)
-    if state.kept_s > draft.now and _says_otherwise(draft, state):
+    if state.kept_s > draft.now and says_otherwise(draft, state):
         draft.keep((), NEVER)
         if not draft.state.stopped:
             draft.set(beat_s=draft.now)
@@ -93,20 +92,10 @@ def step(state: State, now: float, event: Event, *, more: bool = False) -> Step:
     return Step(draft.freeze(), tuple(draft.actions))
 
 
-def _says_otherwise(draft: Draft, before: State) -> bool:
-    """Whether heartbeats that were written at that state would be wrong now."""
-    after = draft.state
-    return (
-        draft.tallies.get(draft.me) != before.tallies.get(draft.me)
-        or (after.draining, after.restarting, after.stopped) != (before.draining, before.restarting, before.stopped)
-        or (after.sharing, draft.wires.keys()) != (before.sharing, before.wires.keys())
-    )
-
-
 def _pass_time(draft: Draft) -> None:
     """All that time alone may bring, in the rules' order; each says when it must be looked at again."""
     draft.passing = True
-    pause_s = _pause_s(draft)
+    pause_s = choose_pause_s(draft)
     draft.crowded = pause_s > draft.timing.interval_s
     draft.due_s = draft.now + pause_s
     watch_wires(draft)
@@ -132,22 +121,6 @@ def _pass_time(draft: Draft) -> None:
     if draft.state.shared or draft.state.sharing:
         spreading.watch_shares(draft)
         clients.pass_due(draft)
-
-
-def _pause_s(draft: Draft) -> float:
-    """Until the rules look again, if none wants to sooner. Heartbeats wake nobody: they are read then."""
-    # A wake-up costs more than what it reads, as by then caches have forgotten all of this; so there are few while no
-    # key waits for time to pass. When a heartbeat came is known, however late it is read.
-    interval_s = draft.timing.interval_s
-    waiting = draft.busy or draft.state.shared or draft.state.sharing or any(map(_is_unsettled, draft.wires.values()))
-    if waiting or interval_s < CALM_S:
-        return interval_s / TICKS_AN_INTERVAL
-    many = len(draft.members) > draft.timing.crowd
-    return MOST_INTERVALS * interval_s if many and all_are_heard(draft) else interval_s
-
-
-def _is_unsettled(wire: Wire) -> bool:
-    return wire.listening or wire.suspended or wire.majority_s == LATER
 
 
 def _look_at_keys(draft: Draft) -> None:
