@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs" / "load-balancer.md").read_text()
 PLACES = (
     *("tests/unit/proxy/addresses/test_*.py", "tests/unit/proxy/announcer/test_*.py", "tests/unit/proxy/l2/test_*.py"),
     *("tests/netns/announcer/test_*.py", "e2e/test_load_balancer_*.py", "e2e/test_announcer_*.py"),
-    *("tests/unit/proxy/l2status/test_*.py", "e2e/test_l2_status.py"),
+    *("tests/unit/proxy/l2status/test_*.py", "e2e/test_l2_status.py", "e2e/test_address_conflict.py"),
 )
 METALLB = (ROOT / "docs" / "metallb.md").read_text()
 
