@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
 
@@ -24,6 +25,7 @@ from proxy.sources import KindStatus
 log = structlog.get_logger()
 
 _SEND_S = 10.0  # a reader that takes nothing for so long is given up
+_LEAVE_S = 5.0  # far more than the threads of connections need that were shut
 
 Status = Callable[[], Mapping[Kind, KindStatus]]
 Heard = Callable[[Ownership], None]
@@ -57,6 +59,7 @@ class Feed:
         self._readiness = Readiness()
         self._fresh_s = time.monotonic()
         self._server: ThreadingUnixStreamServer | None = None  # None: not started, or closed
+        self._readers: set[socket.socket] = set()  # guarded as well
 
     def committed(self, commit: Commit) -> None:
         """Note it; readers compute what it means."""
@@ -85,8 +88,7 @@ class Feed:
         class Handler(BaseRequestHandler):
             def handle(self) -> None:
                 self.request.settimeout(_SEND_S)
-                threading.Thread(target=feed.hear, args=(self.request,), name="announcer-heard", daemon=True).start()
-                feed.tell(self.request)
+                feed.converse(self.request)
 
         self._path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         self._path.unlink(missing_ok=True)
@@ -98,12 +100,31 @@ class Feed:
         threading.Thread(target=server.serve_forever, name="announcer-feed", daemon=True).start()
 
     def close(self) -> None:
-        """Listen no more; readers are left within a second."""
+        """Listen no more, and leave all readers: nothing is told, heard or logged once this returns."""
         server, self._server = self._server, None
-        if server is not None:
-            server.shutdown()
-            server.server_close()
-            self._path.unlink(missing_ok=True)
+        if server is None:
+            return
+        server.shutdown()
+        server.server_close()
+        self._path.unlink(missing_ok=True)
+        with self._changed:
+            for reader in self._readers:
+                _shut(reader)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._readers, _LEAVE_S)
+
+    def converse(self, reader: socket.socket) -> None:
+        """Tell it and hear it, until it goes away or we close."""
+        hearing = threading.Thread(target=self.hear, args=(reader,), name="announcer-heard", daemon=True)
+        with self._changed:
+            self._readers.add(reader)
+        hearing.start()
+        self.tell(reader)
+        _shut(reader)
+        hearing.join()
+        with self._changed:
+            self._readers.remove(reader)
+            self._changed.notify_all()
 
     def tell(self, reader: socket.socket) -> None:
         """Send to one reader until it goes away."""
@@ -118,7 +139,8 @@ class Feed:
                     reader.sendall(pack_frame(frame))
                 known = known if told is None else told
         except OSError as error:
-            log.info("announcer_left", why=str(error))
+            if self._server is not None:
+                log.info("announcer_left", why=str(error))
 
     def hear(self, announcer: socket.socket) -> None:
         """Take what it says until it goes away; one that says nothing is as welcome."""
@@ -130,7 +152,8 @@ class Feed:
                     continue
                 self._heard(parse_ownership(read_content(announcer)))
         except (OSError, EOFError, BrokenFrameError) as error:
-            log.info("announcer_unheard", why=str(error))
+            if self._server is not None:
+                log.info("announcer_unheard", why=str(error))
 
     def _wait(self, version: int) -> tuple[int, Said | None]:
         """What there is to tell, if that may have changed since that version; else None after a second."""
@@ -168,6 +191,12 @@ class Feed:
         if all(kind.connected for kind in self._status().values()):
             self._fresh_s = now_s
         return now_s - self._fresh_s
+
+
+def _shut(reader: socket.socket) -> None:
+    """Whoever waits for it or writes to it does so no more."""
+    with suppress(OSError):  # it may have gone by itself just now
+        reader.shutdown(socket.SHUT_RDWR)
 
 
 class _Server(ThreadingUnixStreamServer):

@@ -167,16 +167,29 @@ def test_a_proxy_that_ends_is_gone_and_its_successor_is_found(world: World) -> N
 
 
 def test_a_client_that_is_stopped_leaves_no_thread_and_says_nothing_more(world: World, feed: Feed) -> None:
-    before = {thread for thread in threading.enumerate() if thread.name == "feed"}  # of tests that stop none
     feed.committed(serving("192.0.2.1"))
     world.listen()
     world.table()
 
     world.stop()
 
-    assert {thread for thread in threading.enumerate() if thread.name == "feed"} <= before
+    assert "feed" not in {thread.name for thread in threading.enumerate()}
     while not world.heard.empty():
         assert isinstance(world.heard.get(), News)
+
+
+def test_a_feed_that_is_closed_leaves_its_readers_and_no_thread(world: World) -> None:
+    feed = world.feed()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+        silent.connect(str(world.path))
+        read_content(silent)
+
+        feed.close()
+
+        assert "announcer-heard" not in {thread.name for thread in threading.enumerate()}
+        silent.settimeout(PATIENCE_S)
+        while silent.recv(4096):
+            pass
 
 
 @pytest.mark.parametrize(

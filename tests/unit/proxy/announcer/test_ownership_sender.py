@@ -28,10 +28,15 @@ class World:
         self.owned = ONE
         self.heard: queue.SimpleQueue[Ownership] = queue.SimpleQueue()
         self.sender = OwnershipSender(lambda: self.owned, lambda: False)
+        self._client = FeedClient(self.path, lambda _news: None, self.sender.connected)
 
     def start(self) -> None:
         self.sender.start()
-        FeedClient(self.path, lambda _news: None, self.sender.connected).start()
+        self._client.start()
+
+    def stop(self) -> None:
+        self.sender.stop()
+        self._client.stop()
 
     def feed(self) -> Feed:
         feed = Feed(self.path, NodeName("n1"), lambda: {Kind.SERVICE: KindStatus(connected=True)}, heard=self.heard.put)
@@ -54,8 +59,10 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def world(tmp_path: Path) -> Iterator[World]:
+    opened = World(tmp_path)
+    yield opened
+    opened.stop()
 
 
 @pytest.fixture
