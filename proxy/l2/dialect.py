@@ -31,4 +31,4 @@ def choose_dialect(settings: Settings, members: Iterable[Member], now: float) ->
 
 def _heard_s(member: Member, now: float) -> float:
     """How long ago, on whatever channel."""
-    return now - max(member.clock_heard_s, member.asked_s)
+    return now - max(member.word_s, member.asked_s)

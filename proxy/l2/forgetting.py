@@ -45,7 +45,7 @@ def _absent(draft: Draft, wire: Wire) -> frozenset[MemberId]:
 
 
 def _last_word_s(draft: Draft, member: Member) -> float:
-    return max(member.clock_heard_s, draft.base.up_s, *(path.heard_s for path in member.paths.values()), member.asked_s)
+    return max(member.word_s, draft.base.up_s, *(path.heard_s for path in member.paths.values()), member.asked_s)
 
 
 def _forget(draft: Draft, member: MemberId) -> None:

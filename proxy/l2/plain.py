@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from proxy.l2.clocks import note_clock
 from proxy.l2.events import Received
 from proxy.l2.guard import FRAME_INTERVALS, is_late
 from proxy.l2.messages import Beat, Flags
@@ -90,8 +91,8 @@ def _hear(here: _Now, event: Received) -> Member | None:
     return replace(
         member,
         seqs={**member.seqs, channel: header.seq},
-        clock_s=header.clock_s,
-        clock_heard_s=here.at_s - event.age_s,
+        clock=note_clock(member.clock, header.clock_s, here.at_s - event.age_s),
+        word_s=here.at_s - event.age_s,
         flags=header.flags,
         table_age_s=header.table_age_s,
         formats=header.formats,
@@ -106,9 +107,9 @@ def _hear(here: _Now, event: Received) -> Member | None:
 def _is_expected(here: _Now, event: Received, member: Member) -> bool:
     """Whether the number is new, the clock ran as ours did, and the digest is what we believe."""
     header, came_s = event.message.header, here.at_s - event.age_s
-    if header.sender == here.state.me or header.seq <= member.seqs.get(event.channel, -1) or member.clock_s is None:
+    if header.sender == here.state.me or header.seq <= member.seqs.get(event.channel, -1) or member.clock is None:
         return False
-    stood_s = (header.clock_s - member.clock_s) - (came_s - member.clock_heard_s)
+    stood_s = member.clock.stood_s(header.clock_s, came_s)
     tally = here.state.tallies.get(member.id, NOTHING)
     return stood_s <= here.detect_s / 2 and tally == (header.digest, header.count)
 

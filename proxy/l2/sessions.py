@@ -9,6 +9,7 @@ import hashlib
 from msgspec.structs import replace
 
 from proxy.l2.actions import Note
+from proxy.l2.clocks import note_clock
 from proxy.l2.draft import Draft
 from proxy.l2.events import Received
 from proxy.l2.guard import saw_frame, stood_still
@@ -99,16 +100,15 @@ def _accept(draft: Draft, member: Member, header: Header, answer: Answer) -> Mem
 def _note_header(draft: Draft, event: Received, member: Member) -> Member:
     header = event.message.header
     came_s = draft.now - event.age_s
-    if member.clock_s is not None and isinstance(event.message.body, Beat):
-        # Its clock ran on while ours stood: a paused virtual machine doesn't see its own pause (F6).
-        stood_s = (header.clock_s - member.clock_s) - (came_s - member.clock_heard_s)
+    if member.clock is not None and isinstance(event.message.body, Beat):
+        stood_s = member.clock.stood_s(header.clock_s, came_s)
         if stood_s > draft.detect_s / 2:
             stood_still(draft, Note.CLOCK_STOOD, stood_s)
     changed = replace(
         member,
         seqs={**member.seqs, event.channel: header.seq},
-        clock_s=header.clock_s,
-        clock_heard_s=came_s,
+        clock=note_clock(member.clock, header.clock_s, came_s),
+        word_s=came_s,
         flags=header.flags,
         table_age_s=header.table_age_s,
         formats=header.formats,

@@ -7,6 +7,7 @@ import msgspec
 
 from endpointslice.types import IP, NodeName
 from proxy.l2.candidates import Table
+from proxy.l2.clocks import Clock
 from proxy.l2.election import NO_HEIRS, Heirs
 from proxy.l2.messages import Flags
 from proxy.l2.shares import Share
@@ -62,8 +63,8 @@ class Member(msgspec.Struct, frozen=True, gc=False):
     claims_seq: int = -1
     asked: tuple[int, int] = (0, 0)  # the session that was challenged, and the nonce
     asked_s: float = NEVER
-    clock_s: float | None = None  # its own clock at `clock_heard_s`
-    clock_heard_s: float = NEVER
+    clock: Clock | None = None  # its own, beside ours; None: it said nothing yet
+    word_s: float = NEVER  # when its last word came
     flags: Flags = Flags.NONE
     table_age_s: float = 0.0
     formats: tuple[int, int] = (1, 1)

@@ -41,9 +41,9 @@ def older(state: State, by_s: float) -> State:
 
     def member(known: Member) -> Member:
         paths = {channel: path(each) for channel, each in known.paths.items()}
-        is_silent = state.last_step_s - known.clock_heard_s > silent_s
-        heard_s = known.clock_heard_s - by_s if is_silent else known.clock_heard_s
-        return replace(known, paths=paths, clock_heard_s=heard_s, asked_s=known.asked_s - by_s)
+        is_silent = state.last_step_s - known.word_s > silent_s
+        heard_s = known.word_s - by_s if is_silent else known.word_s
+        return replace(known, paths=paths, word_s=heard_s, asked_s=known.asked_s - by_s)
 
     return replace(
         state,

@@ -12,7 +12,7 @@ from proxy.l2.events import DrainAsked, LinkChanged, Received, Tick
 from proxy.l2.machine import step
 from proxy.l2.messages import Beat, Body, Bye, Flags, Header, Message, Want
 from proxy.l2.plain import hear_plain
-from proxy.l2.state import NOTHING, State
+from proxy.l2.state import NOTHING, Member, State
 from proxy.l2.types import DEFAULT, NEVER, NOBODY, NODE_NETWORK, Channel, MemberId, member_id
 from tests.l2.lan import WIRE
 from tests.l2.simulation import Simulation, World
@@ -33,6 +33,12 @@ def mostly(usual: object, *others: object) -> st.SearchStrategy[object]:
     return st.sampled_from([usual] * 8 + list(others))
 
 
+def clock_of(member: Member) -> float:
+    """Its own, as its last word came."""
+    assert member.clock is not None
+    return member.word_s + member.clock.ahead_s
+
+
 @st.composite
 def beats(draw: st.DrawFn) -> Received:
     """Mostly what such a member would say next."""
@@ -46,7 +52,7 @@ def beats(draw: st.DrawFn) -> Received:
         sender,
         draw(mostly(member.session, 5)),  # type: ignore[arg-type]  # of a member that is settled
         seq,
-        (member.clock_s or 0.0) + draw(mostly(0.1, 0.0, -3.0, 0.7)),  # type: ignore[operator]  # numbers
+        clock_of(member) + draw(mostly(0.1, 0.0, -3.0, 0.7)),  # type: ignore[operator]  # numbers
         draw(mostly(Flags.NONE, *Flags)),  # type: ignore[arg-type]  # flags
         draw(st.floats(0, 90)),
         draw(mostly(tally.digest, 9)),  # type: ignore[arg-type]  # numbers
@@ -121,7 +127,7 @@ def next_beats(count: int) -> list[Received]:
                     sender,
                     member.session or 0,
                     max(member.seqs.values()) + 1 + number,
-                    (member.clock_s or 0.0) + 0.1,
+                    clock_of(member) + 0.1,
                     digest=tally.digest,
                     count=tally.size,
                 )
