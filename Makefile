@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 READY := .venv/.ready
 PYTHON := .venv/bin/python
-PROCESSES ?= 0
+PROCESSES ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help setup image demo demo-l2 test test-kind lint unit netns soak fuzz e2e bench bench-l2 differential kind kind-down conformance stories base docs clean
@@ -23,7 +23,7 @@ demo-l2: $(READY) ## Load-balancer addresses on a LAN whose nodes fail, with a r
 	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.demo.l2 $(if $(KEEP),--keep)
 
-test: $(READY) lint ## Lint, then unit, netns and e2e tests (PROCESSES=4 for several at a time, PYTEST_FLAGS)
+test: $(READY) lint ## Lint, then unit, netns and e2e tests (PROCESSES=0 for one at a time, PYTEST_FLAGS)
 	@.ci/setup e2e
 	@$(PYTHON) -m e2e.binaries.build
 	@$(PYTHON) -m e2e.deploy.helm_build || echo "no helm could be built: the chart's tests are skipped"
