@@ -214,12 +214,13 @@ def balance(draft: Draft) -> None:
         loads = {member: standing.load for member, standing in up.items()}
         mine = loads.get(draft.me, 0)
         share = -(-sum(loads.values()) // max(1, len(loads)))
-        if mine > share + share // SLACK and mine - min(loads.values()) > 1:
-            _let_one_go(draft, wire.name, up)
+        over = mine > share + share // SLACK and mine - min(loads.values()) > 1
+        if over and _let_one_go(draft, wire.name, up):
+            return  # loads are those of all wires: one less on another would be two less
 
 
-def _let_one_go(draft: Draft, wire_name: Channel, up: dict[MemberId, Standing]) -> None:
-    """To the least loaded that is no worse for it."""
+def _let_one_go(draft: Draft, wire_name: Channel, up: dict[MemberId, Standing]) -> bool:
+    """To the least loaded that is no worse for it; False: there is none."""
     mine = up[draft.me].load
     for key in sorted(key for key in draft.mine if key.wire == wire_name):
         hold, vip = draft.holds[key], draft.vip(key)
@@ -234,7 +235,8 @@ def _let_one_go(draft: Draft, wire_name: Channel, up: dict[MemberId, Standing]) 
             best = min(equal, key=lambda member: (up[member].load, member))
             draft.set(spread_s=draft.now)
             offer_next(draft, hold, [best], quiet=True)
-            return
+            return True
+    return False
 
 
 def _is_equal(other: Candidate, vip: Vip) -> bool:

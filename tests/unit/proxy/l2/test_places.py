@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from endpointslice.types import NodeName
+from proxy.l2.actions import Note
 from proxy.l2.candidates import Table, Vip, Why
 from proxy.l2.events import MoveAsked
 from proxy.l2.types import Tier, member_id
@@ -31,6 +32,20 @@ def test_three_addresses_of_the_first_node_up_end_as_one_each_without_a_gap() ->
     assert Counter(map(simulation.owner_of, simulation.keys)) == Counter({"n1": 1, "n2": 1, "n3": 1})
     assert simulation.longest_s(0, since_s) == 0
     assert simulation.longest_s(2, since_s) <= SAMPLE_S
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_addresses_of_two_wires_or_families_that_one_node_has_end_as_one_each_and_stay(seed: int) -> None:
+    """A load is that of all wires, so one less on each would be two less, and they would go round for ever."""
+    simulation = Simulation(World(seed, vips=2, wires=2, separate=True))
+    simulation.boot("n1")
+    simulation.run(6)
+    simulation.boot("n2")
+    simulation.boot("n3")
+    simulation.run(200)
+
+    assert len(simulation.noted(Note.GIVEN)) == 1
+    assert len({simulation.owner_of(key) for key in simulation.keys}) == len(simulation.keys)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
