@@ -23,6 +23,7 @@ def run_once(lan: Lan, speaker: Speaker, scenario: Scenario, family: str) -> dic
         during.callback(speaker.close)
         for node in lan.nodes:
             speaker.start(node)
+        time.sleep(scenario.rest_s)
         stage = Stage(lan, speaker, family, await_owner(lan, family), during)
         if scenario.prepare is not None:
             scenario.prepare(stage)

@@ -18,6 +18,7 @@ CUT_S = 6.0
 _PAUSE_S = 5.0
 _RESTART_S = 1.0
 _OUTAGE_S = 60.0
+_REST_S = 100.0  # an address too many is let go after a minute, and a hand-over takes half a one
 _HOGS = 8
 _AFTER_S = 8.0
 _GRACE_S = 40.0  # closeby forwards for 30 s
@@ -44,8 +45,8 @@ Act = Callable[[Stage], None]
 class Scenario(NamedTuple):
     """`prepare` is done before the clients look, `act` while they do, which begins the window; then they look on.
 
-    `served`: somebody owns the VIP when the clients begin. `wanted` are the figures that matter, each with the issue's
-    target for closeby, "" without one.
+    `served`: somebody owns the VIP when the clients begin, and `rest_s` after the daemons' start. `wanted` are the
+    figures that matter, each with the issue's target for closeby, "" without one.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Scenario(NamedTuple):
     prepare: Act | None = None
     after_s: float = _AFTER_S
     served: bool = True
+    rest_s: float = 0.0
 
     @property
     def flag(self) -> str:
@@ -196,7 +198,7 @@ SCENARIOS = (
     Scenario("nothing done", nothing, ((_D, ""), (_C, ""), (_L, "0"), (_T, "0"), (_B, "0")), after_s=4.0),
     Scenario("node lost", lose, _LOST),
     Scenario("node lost, 8 CPU hogs", lose, _LOST, prepare=start_hogs),
-    Scenario("node lost in 2 min without an API server", lose_without_api, _OUTAGE, after_s=_OUTAGE_S),
+    Scenario("node lost in 2 min without an API server", lose_without_api, _OUTAGE, after_s=_OUTAGE_S, rest_s=_REST_S),
     Scenario("node returns", join, ((_T, "<= 0.2"), (_L, "0"), (_M, "0")), prepare=lose_and_await),
     Scenario("daemon killed", kill, ((_C, "as node lost"), (_T, ""), (_L, ""))),
     Scenario("daemon stopped for 5 s", pause, ((_T, "0"), (_C, ""), (_L, ""))),
