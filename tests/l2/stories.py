@@ -1,11 +1,12 @@
 """What the stories on the simulated LAN share: a start, tables of candidates, and who does what."""
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from endpointslice.types import NodeName
 from proxy.l2.candidates import Candidate, Table, Vip, Why
 from proxy.l2.events import TableChanged
+from proxy.l2.state import State
 from proxy.l2.types import Key, Mine, Tier
 from tests.l2.simulation import Simulation, World
 
@@ -16,6 +17,16 @@ def started(seed: int, nodes: int = 3, **world: object) -> Simulation:
     simulation = Simulation(World(seed=seed, nodes=nodes, **world))  # type: ignore[arg-type]  # its own fields
     simulation.boot_all()
     return simulation
+
+
+@lru_cache
+def settled() -> State:
+    """What the first of three knows once all rests."""
+    simulation = Simulation(World(seed=2))
+    simulation.boot_all(settle_s=20)
+    state = simulation.nodes["n1"].state
+    assert state is not None
+    return state
 
 
 def retable(simulation: Simulation, rows: dict[str, Candidate], **vip: Any) -> None:  # noqa: ANN401  # its own fields

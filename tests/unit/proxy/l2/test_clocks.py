@@ -13,7 +13,7 @@ from proxy.l2.machine import step
 from proxy.l2.messages import Beat, Header, Message, Want
 from proxy.l2.state import NOTHING, State
 from proxy.l2.types import NODE_NETWORK, member_id
-from tests.l2.simulation import Simulation, World
+from tests.l2.stories import settled
 
 ME, PEER = member_id(NodeName("n1")), member_id(NodeName("n2"))
 AHEAD_S = 1234.5
@@ -62,14 +62,6 @@ def test_a_member_whose_own_clock_stood_is_believed_again_after_a_minute() -> No
 
     assert max(said) <= 0
     assert known.stood_s(100.0 - 5.0 + 2.0 + AHEAD_S, 100.0) == pytest.approx(2.0)
-
-
-def settled() -> State:
-    simulation = Simulation(World(seed=2))
-    simulation.boot_all(settle_s=20)
-    state = simulation.nodes["n1"].state
-    assert state is not None
-    return state
 
 
 def say(state: State, now: float, *, late_s: float = 0.0, beat: bool = True) -> tuple[State, tuple[Action, ...]]:

@@ -1,7 +1,5 @@
 """Heartbeats that are taken in many at a time: the same as one after another, whatever they say."""
 
-from functools import lru_cache
-
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -16,17 +14,9 @@ from proxy.l2.state import NOTHING, Member, State
 from proxy.l2.types import DEFAULT, NEVER, NOBODY, NODE_NETWORK, Channel, MemberId, member_id
 from tests.l2.lan import WIRE
 from tests.l2.simulation import Simulation, World
+from tests.l2.stories import settled
 
 ME, N2, N3, STRANGER = member_id(NodeName("n1")), member_id(NodeName("n2")), member_id(NodeName("n3")), MemberId(7)
-
-
-@lru_cache
-def settled() -> State:
-    simulation = Simulation(World(seed=2))
-    simulation.boot_all(settle_s=20)
-    state = simulation.nodes["n1"].state
-    assert state is not None
-    return state
 
 
 def mostly(usual: object, *others: object) -> st.SearchStrategy[object]:
