@@ -1,8 +1,8 @@
 """Whether our own clock stood while others' ran on: a virtual machine that was paused doesn't see it otherwise (F6).
 
-A word may be late by seconds: the kernel keeps datagrams until it knows the next hop's MAC (three seconds, Linux 6.18),
-and so does a bridge's port that comes back. So a member's clock is judged by the least late of its recent words; a late
-one, and the next in time, say nothing.
+A word may be late by seconds: the kernel keeps datagrams until it knows the next hop's MAC (two seconds were seen with
+Linux 6.18). So a member's clock is judged by the least late of its recent words; a late one, and the next in time, say
+nothing.
 """
 
 from typing import NamedTuple
