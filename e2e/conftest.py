@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from e2e.addresses import ControllerProcess, Shop, install
 from e2e.binaries.build import BuildError, build
 from e2e.cluster.cluster import Cluster
 from e2e.cluster.space import Space
+from e2e.console import open_console
 from e2e.controlplane.api import Api
 from e2e.controlplane.cluster import ControlPlane, free_port
 from e2e.controlplane.objects import add_namespace
@@ -44,7 +44,7 @@ def kube_binary(uncaptured: Callable[[], AbstractContextManager[None]]) -> Path:
     """The binary, built first if need be."""
     with uncaptured():
         try:
-            return build("kube", Console(stderr=True))
+            return build("kube", open_console())
         except BuildError as error:
             pytest.exit(f"no control plane: {error}", returncode=2)
 
@@ -97,7 +97,7 @@ def kind_cluster(
 
     With CLOSEBY_CLUSTER=NAME it is that one, which runs already and stays. After a failure its logs are in a folder.
     """
-    console = Console(stderr=True)
+    console = open_console()
     given = os.environ.get("CLOSEBY_CLUSTER")
     if given:
         yield find_cluster(given, console)

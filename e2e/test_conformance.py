@@ -6,12 +6,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from e2e.conformance.chosen import CHOSEN, CHOSEN_SPECS
 from e2e.conformance.prepare import build_binaries, prepare
 from e2e.conformance.report import Outcome, State, decode_report
 from e2e.conformance.suite import REPORT, run_suite
+from e2e.console import open_console
 from e2e.kind.cluster import Cluster
 
 pytestmark = [pytest.mark.kind, pytest.mark.timeout(60, func_only=True)]
@@ -28,7 +28,7 @@ def outcomes(
     """Spec -> outcome, of one run of all of them."""
     output: Path = tmp_path_factory.mktemp("conformance")
     with uncaptured():
-        console = Console(stderr=True)
+        console = open_console()
         binaries = build_binaries(console)
         run_suite(binaries, prepare(kind_cluster, binaries, console), CHOSEN, PROCS, output)
     return decode_report((output / REPORT).read_bytes())

@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from rich.console import Console
 
+from e2e.console import open_console
 from e2e.controlplane.waiting import wait_for
 from e2e.demo.l2.judge import Fate
 from e2e.kind.cluster import Cluster
@@ -31,7 +31,7 @@ def beside(kind_cluster: Cluster) -> Iterator[Beside]:
         pytest.skip("the nodes' network is this machine's own, which isn't ours to enter")
     client = Beside(kind_cluster)
     try:
-        install_addresses(kind_cluster, steps_on(Console(stderr=True)))
+        install_addresses(kind_cluster, steps_on(open_console()))
         pool = {
             "apiVersion": "metallb.io/v1beta1",
             "kind": "IPAddressPool",

@@ -1,8 +1,8 @@
 """As an administrator I put a CoreDNS on every node by docs/dns.md: pods use their own, and lose nothing with it."""
 
 import pytest
-from rich.console import Console
 
+from e2e.console import open_console
 from e2e.kind.cluster import Cluster
 from e2e.kind.steps import steps_on
 from e2e.stories.clients import PodClients
@@ -21,7 +21,7 @@ def test_pods_are_answered_by_their_own_nodes_coredns_and_lose_nothing_when_it_g
     nodes = [node.name for node in kind_cluster.nodes()]
     node = next(name for name in nodes if name != kind_cluster.control_plane)
     stages = [stage for stage in STAGES if stage.name in TOLD]
-    steps = steps_on(Console(stderr=True))
+    steps = steps_on(open_console())
     with NodeDns(kind_cluster) as dns, PodClients(kind_cluster, nodes, image=CLIENT_IMAGE) as clients:
         dns.distribute("PreferClose")
         await_own_nodes(dns, clients)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from rich.console import Console
 
+from e2e.console import open_console
 from e2e.kind.cluster import Cluster
 from e2e.kind.config import Proxy
 from e2e.kind.steps import steps_on
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.kind, pytest.mark.timeout(1800)]
 @pytest.fixture(scope="module")
 def shop(kind_cluster: Cluster) -> Iterator[Shop]:
     """Servers and Services on the shared cluster."""
-    shop = Shop(kind_cluster, Proxy.CLOSEBY, steps_on(Console(stderr=True)))
+    shop = Shop(kind_cluster, Proxy.CLOSEBY, steps_on(open_console()))
     try:
         shop.open()
         yield shop

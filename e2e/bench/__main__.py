@@ -22,6 +22,7 @@ from e2e.bench.rows import COLUMNS, Row, render_cells, render_json
 from e2e.bench.scale import Scale, parse_scale
 from e2e.bench.works import Bench, Effort, Steps
 from e2e.binaries.build import BuildError, build
+from e2e.console import open_console
 from e2e.controlplane.processes import ComponentError
 from e2e.world.netns import NetnsError
 
@@ -58,7 +59,7 @@ class ScaleType(click.ParamType[Scale]):
 @click.option("--folder", type=click.Path(path_type=Path), help="Work here, and leave the logs of all processes.")
 def bench(**flags: Any) -> None:  # noqa: ANN401  # click passes flags by keyword, each typed by its option
     """Measure closeby and the real kube-proxy on one API server; print JSON lines and a table."""
-    console = Console(stderr=True)
+    console = open_console()
     if not console.is_terminal:
         console.width = _WIDTH
     scales: tuple[Scale, ...] = flags["scales"] or tuple(parse_scale(text) for text in _DEFAULT_SCALES)

@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from e2e.binaries.targets import TARGETS, Target, complaints, parse_versions
+from e2e.console import open_console
 
 SOURCE = Path(__file__).parent
 _MAIN = SOURCE / "go.mod"
@@ -213,7 +214,7 @@ def _clock(started: float) -> str:
 @click.option("--all", "every", is_flag=True, help="All of them: what a real cluster and its specs take.")
 def main(targets: Iterable[str], *, every: bool) -> None:
     """Build the targets (default: kube) and print their paths; 1 with plain words if one can't be built."""
-    console = Console(stderr=True)
+    console = open_console()
     try:
         for name in TARGETS if every else targets or ("kube",):
             print(build(name, console))

@@ -14,6 +14,7 @@ from e2e.conformance import report
 from e2e.conformance.chosen import PARTS, WHOLE, Part, is_in, list_left_out
 from e2e.conformance.prepare import build_binaries, prepare
 from e2e.conformance.suite import REPORT, Target, list_specs, run_suite
+from e2e.console import open_console
 from e2e.kind.config import Proxy
 from e2e.kind.errors import plain_errors
 from e2e.kind.life import Ask, bring_down, bring_up, find_cluster
@@ -49,7 +50,7 @@ def main() -> None:
 @_OUTPUT
 def run(name: str, kubeconfig: Path | None, workers: int | None, **flags: object) -> None:
     """Run a part of the suite on a cluster that runs; exit code 1 if a spec fails."""
-    console = Console(stderr=True)
+    console = open_console()
     with plain_errors("conformance", console):
         binaries = build_binaries(console)
         part = _part(str(flags["part"]), flags["focus"], flags["skip"])
@@ -81,7 +82,7 @@ def _write_table(results: Iterable[str], page: Path) -> None:
         reports.setdefault(proxy, []).append(chosen)
     runs = {proxy: report.merge(of_proxy) for proxy, of_proxy in reports.items()}
     machine = f"{datetime.now(UTC):%Y-%m-%d}; Kubernetes {version_of('k8s.io/kubernetes')}, {os.cpu_count()} cores"
-    left_out = list_left_out(list_specs(build("network.test", Console(stderr=True))))
+    left_out = list_left_out(list_specs(build("network.test", open_console())))
     tables = f"{report.render_table(runs, machine)}\n{report.render_left_out(left_out)}"
     page.write_text(report.put_table(page.read_text(), tables))
 
@@ -97,7 +98,7 @@ def run_all(page: Path, runs: int, **flags: object) -> None:
 
     Exit code 1 if closeby fails a spec.
     """
-    console = Console(stderr=True)
+    console = open_console()
     results, failed = [], False
     with plain_errors("conformance", console):
         binaries = build_binaries(console)

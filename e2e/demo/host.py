@@ -25,7 +25,7 @@ def check_host(demo: str) -> None:
 
 def open_console(*, picture: bool = False) -> Console:
     """Where the tables go, wide enough for them; `picture`: it remembers what it shows."""
-    console = Console(record=picture, highlight=False)
+    console = Console(record=picture, highlight=False, emoji=False)  # no emoji: they would stand for parts of addresses
     if picture or not console.is_terminal:
         console.width = _WIDTH
     console.width = max(console.width, _LEAST_WIDTH)

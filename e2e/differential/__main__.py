@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from e2e.binaries.build import BuildError, build
+from e2e.console import open_console
 from e2e.controlplane.api import ApiError, UnreachableError
 from e2e.controlplane.processes import ComponentError
 from e2e.differential.generate import make_world
@@ -38,7 +39,7 @@ def differential(worlds: int, seed: int | None, folder: Path | None) -> None:
 
     Exit code 1 if there is one, or a world that could not be judged; 2 if the run broke off.
     """
-    console = Console(stderr=True, soft_wrap=True)
+    console = open_console(soft_wrap=True)
     first = SystemRandom().randrange(1_000_000) if seed is None else seed
     console.print(f"seeds {first} to {first + worlds - 1}", highlight=False)
     try:

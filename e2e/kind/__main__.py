@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from e2e.console import open_console
 from e2e.kind.config import Proxy
 from e2e.kind.errors import plain_errors
 from e2e.kind.life import Ask, bring_down, bring_up, find_cluster, list_running
@@ -36,7 +36,7 @@ def main() -> None:
 def up(name: str, proxy: str, keep_logs: Path | None, **flags: object) -> None:
     """Make a cluster, and wait until what it has of a proxy works."""
     ask = Ask(name=name, proxy=Proxy(proxy), keep_logs=keep_logs, **flags)  # type: ignore[arg-type]  # click's options are its fields
-    console = Console(stderr=True)
+    console = open_console()
     with plain_errors("kind", console):
         cluster = bring_up(ask, console)
         console.print(_table(cluster.nodes()))
@@ -48,7 +48,7 @@ def up(name: str, proxy: str, keep_logs: Path | None, **flags: object) -> None:
 @click.option("--all", "everything", is_flag=True, help="All clusters, and what a crash left.")
 def down(name: str, *, everything: bool) -> None:
     """Remove a cluster; with the last one also the dockerd that `up` started."""
-    console = Console(stderr=True)
+    console = open_console()
     with plain_errors("kind", console):
         bring_down(None if everything else name, console)
 
@@ -56,9 +56,9 @@ def down(name: str, *, everything: bool) -> None:
 @main.command()
 def status() -> None:
     """The clusters that run, and their nodes."""
-    console = Console()
+    console = open_console(stderr=False)
     with plain_errors("kind", console):
-        for cluster in list_running(Console(stderr=True)):
+        for cluster in list_running(open_console()):
             where = f"network namespace {cluster.docker.netns}" if cluster.docker.netns else "this machine's dockerd"
             console.print(f"[bold]{cluster.name}[/]  {where}; kubeconfig {cluster.kubeconfig}", soft_wrap=True)
             console.print(_table(cluster.nodes()))
@@ -70,8 +70,8 @@ def status() -> None:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def shell(name: str, node: str, command: tuple[str, ...]) -> None:
     """A shell on NODE ("worker2" is short for the cluster's), or a command there."""
-    with plain_errors("kind", Console(stderr=True)):
-        docker = find_cluster(name, Console(stderr=True)).docker
+    with plain_errors("kind", open_console()):
+        docker = find_cluster(name, open_console()).docker
     full = node if node.startswith(f"{name}-") else f"{name}-{node}"
     terminal = ["--tty"] if sys.stdin.isatty() else []
     argv = ["docker", "exec", "--interactive", *terminal, full, *(command or ("bash",))]
@@ -83,8 +83,8 @@ def shell(name: str, node: str, command: tuple[str, ...]) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(name: str, arguments: tuple[str, ...]) -> None:
     """Run kubectl on the cluster, as its administrator, from where its addresses are reached."""
-    with plain_errors("kind", Console(stderr=True)):
-        argv = find_cluster(name, Console(stderr=True)).kubectl_command(*arguments)
+    with plain_errors("kind", open_console()):
+        argv = find_cluster(name, open_console()).kubectl_command(*arguments)
     os.execvp(argv[0], argv)  # noqa: S606  # this process becomes kubectl
 
 
@@ -93,8 +93,8 @@ def kubectl(name: str, arguments: tuple[str, ...]) -> None:
 @click.argument("archive", type=click.Path(path_type=Path, exists=True))
 def load(name: str, archive: Path) -> None:
     """Import an image archive, as `docker save` writes it, into every node."""
-    with plain_errors("kind", Console(stderr=True)):
-        find_cluster(name, Console(stderr=True)).load(archive)
+    with plain_errors("kind", open_console()):
+        find_cluster(name, open_console()).load(archive)
 
 
 def _table(nodes: list[Node]) -> Table:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from e2e.bench.report import describe_machine, write_between
+from e2e.console import open_console
 from e2e.lan.lan import Lan
 from e2e.lan.measure import Figure
 from e2e.lan.members import Family
@@ -86,7 +87,7 @@ def bench(**flags: Any) -> None:  # noqa: ANN401  # click passes flags by keywor
     it that ran apart, or side by side, are joined by --read. A speaker that can't run here is left out, with a
     sentence. Needs root; leaves nothing behind, also after Ctrl-C.
     """
-    console = Console(stderr=True)
+    console = open_console()
     if not console.is_terminal:
         console.width = _WIDTH
     if flags["read_files"]:

@@ -4,9 +4,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
-
 from e2e.binaries.build import build
+from e2e.console import open_console
 from e2e.migration.orders import measure_all
 from e2e.migration.rig import run_rig
 
@@ -15,7 +14,7 @@ _HEAD = "| kube-proxy's mode | order | new connections | failed | slow | establi
 
 def main() -> int:
     """Print a row of Markdown an order."""
-    binary = build("kube", Console(stderr=True))
+    binary = build("kube", open_console())
     print(_HEAD)
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory(prefix="closeby-move-") as folder, run_rig(binary, Path(folder)) as rig:

@@ -12,6 +12,7 @@ import msgspec
 from rich.console import Console
 
 from e2e.binaries.build import version_of
+from e2e.console import open_console
 from e2e.kind.config import Proxy
 from e2e.kind.daemon import folder
 from e2e.kind.docker import CommandError
@@ -66,7 +67,7 @@ def make_shared_command(name: str, explained: str, stories: Sequence[Story]) -> 
     def main(cluster: str, chosen: tuple[str, ...], running: str | None, page: Path | None) -> None:
         if running and len(chosen) != 1:
             raise click.UsageError("--on takes one --proxy: the one that runs there")
-        console = Console(stderr=True)
+        console = open_console()
         complaints: list[str] = []
         with plain_errors("stories", console):
             for proxy in map(Proxy, chosen):

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from deploy.image.build import version
 from e2e.binaries.build import version_of
+from e2e.console import open_console
 from e2e.kind.cluster import Cluster
 from e2e.kind.config import Proxy
 from e2e.kind.daemon import folder
@@ -64,7 +65,7 @@ def main(proxies: tuple[str, ...], name: str, steady_s: float, *, draw_only: boo
 
     Ends with 1 if with closeby a connection failed, or left a zone that had an endpoint, when nothing was changing.
     """
-    console = Console(stderr=True)
+    console = open_console()
     records, page = paths["records"], paths["target"]
     if os.geteuid() != 0 and not draw_only:
         click.echo("zones: network namespaces and dockerd need root; run it as root", err=True)

@@ -17,9 +17,12 @@ TIER_STYLES = {
 _FILE_WIDTH = 180  # columns, where the output isn't a terminal: whoever reads it can scroll
 
 
-def open_console() -> Console:
-    """Standard output; as wide as the terminal, or wide enough for most rows where it is none."""
-    return Console(width=None if sys.stdout.isatty() else _FILE_WIDTH, highlight=False)
+def open_console(*, markup: bool = True) -> Console:
+    """Standard output; as wide as the terminal, or wide enough for most rows where it is none.
+
+    No emoji: Rich 15 would read a part of fd00:100::1, or of a MAC such as de:ab:38:00:00:01, as the name of one.
+    """
+    return Console(width=None if sys.stdout.isatty() else _FILE_WIDTH, highlight=False, markup=markup, emoji=False)
 
 
 def new_table(title: str, *columns: str) -> Table:

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from endpointslice.addresses import parse_ip
 from endpointslice.types import NodeName
 from proxy.announcer.control import Request, ask
 from proxy.announcer.status import CandidateStatus, Status, VipStatus
 from proxy.cli.announcer_options import control_option
+from proxy.cli.show import new_table, open_console
 from proxy.config import ConfigError
 
 
@@ -53,8 +52,8 @@ def ask_announcer(path: Path, request: Request) -> Status:
 
 
 def _show(status: Status, vips: tuple[VipStatus, ...]) -> None:
-    console = Console()
-    table = Table("ADDRESS", "WIRE", "OWNER", "HERE", "NEXT", "CANDIDATES", box=None)
+    console = open_console(markup=False)
+    table = new_table("", "ADDRESS", "WIRE", "OWNER", "HERE", "NEXT", "CANDIDATES")
     for one in vips:
         candidates = "\n".join(_candidate(candidate) for candidate in one.candidates)
         table.add_row(one.vip, one.wire, one.owner or "nobody", one.mine, ", ".join(one.heirs), candidates)

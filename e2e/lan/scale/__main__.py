@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from e2e.bench.report import describe_machine, write_between
+from e2e.console import open_console
 from e2e.lan.scale.crowd import Order
 from e2e.lan.scale.plan import MOST_MEMBERS, MOST_VIPS
 from e2e.lan.scale.rig import Cost, measure
@@ -43,7 +43,7 @@ def scale(members: int, vips: tuple[int, ...], settle: float, seconds: float, ma
     CPU time says more than seconds do where other programs run. A JSON line for each run goes to stdout. Needs root;
     touches no namespace but its own two, and leaves nothing behind.
     """
-    console = Console(stderr=True)
+    console = open_console()
     costs: list[Cost] = []
     try:
         for count in vips:

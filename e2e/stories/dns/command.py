@@ -14,6 +14,7 @@ from rich.console import Console
 
 from deploy.image.build import version as closeby_version
 from e2e.binaries.build import version_of
+from e2e.console import open_console
 from e2e.kind.cluster import Cluster
 from e2e.kind.config import ZONE_LABEL, Proxy
 from e2e.kind.errors import plain_errors
@@ -56,7 +57,7 @@ def main(name: str, running: str | None, target: Path, *, keep: bool, **chosen: 
     proxies = [Proxy(proxy) for proxy in chosen["proxies"] or _PROXIES]
     if running and len(proxies) != 1:
         raise click.UsageError("--on takes one --proxy: the one that runs there")
-    console, broken = Console(stderr=True), []
+    console, broken = open_console(), []
     stages = [stage for stage in STAGES if stage.name in (chosen["stages"] or [stage.name])]
     with plain_errors("dns", console):
         for proxy in proxies:

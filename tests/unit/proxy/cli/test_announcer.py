@@ -95,15 +95,19 @@ def test_a_move_that_can_not_be_is_told_why(status: Status, vip: str, node: str,
     assert bool(found) == bool(why)
 
 
+MET = "which is no node's, answers for it"
+
+
 @pytest.mark.parametrize(
-    ("owner", "words"),
+    ("owner", "mac", "words"),
     [
-        ("n1", "192.0.2.1: 02:00:00:00:00:99, which is no node's, answers for it"),
-        ("", "192.0.2.1: 02:00:00:00:00:99, which is no node's, answers for it, so nobody takes it"),
+        pytest.param("n1", "02:00:00:00:00:99", f"192.0.2.1: 02:00:00:00:00:99, {MET}", id="beside an owner"),
+        pytest.param("", "02:00:00:00:00:99", f"192.0.2.1: 02:00:00:00:00:99, {MET}, so nobody takes it", id="alone"),
+        pytest.param("n1", "de:ab:38:cd:a5:e0", f"192.0.2.1: de:ab:38:cd:a5:e0, {MET}", id="as emoji are named"),
     ],
 )
-def test_a_foreign_host_is_named(run_closeby: RunCloseby, tmp_path: Path, owner: str, words: str) -> None:
-    met = replace(HELD, owner=NodeName(owner), foreign="02:00:00:00:00:99")
+def test_a_foreign_host_is_named(run_closeby: RunCloseby, tmp_path: Path, owner: str, mac: str, words: str) -> None:
+    met = replace(HELD, owner=NodeName(owner), foreign=mac)
     path = tmp_path / "announcer.sock"
     server = serve_control(path, lambda _: msgspec.json.encode(replace(STATUS, vips=(met,))))
 
@@ -113,3 +117,20 @@ def test_a_foreign_host_is_named(run_closeby: RunCloseby, tmp_path: Path, owner:
 
     assert code == 0
     assert words in " ".join(out.split())
+
+
+def test_an_address_and_a_problem_are_shown_letter_by_letter(run_closeby: RunCloseby, tmp_path: Path) -> None:
+    vip = "fd00:100::1"
+    problem = "L2Advertisement metallb-system/one: nodeSelectors[0].key: [red]: b:a:b"
+    status = replace(STATUS, vips=(replace(HELD, vip=IP(vip)),), no_interface=(IP(vip),), problems=(problem,))
+    path = tmp_path / "announcer.sock"
+    server = serve_control(path, lambda _: msgspec.json.encode(status))
+
+    _, out, _ = run_closeby("who-announces", vip, "--announcer-control", str(path))
+    server.shutdown()
+    server.server_close()
+
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    assert f"{vip} 192.0.2.0/24 n1 hold n1: eligible, none" in rows
+    assert f"{vip}: this node has no interface in its subnet (no-interface)" in rows
+    assert f"not used: {problem}" in rows

@@ -126,5 +126,30 @@ def test_ipv6_addresses_are_shown_in_their_brackets(run_closeby: RunCloseby, tmp
 
     out = run_closeby("plan", "--manifests", tmp_path).out
 
-    assert "ClusterIP [fd00::a]:80/TCP" in out
+    assert "[fd00::a]:80/TCP" in out
     assert "[fd00::1]:8080" in out
+
+
+ODD = """
+kind: Service
+metadata: {name: odd, creationTimestamp: "2025-01-01T00:00:00Z"}
+spec: {clusterIP: "fd00:100::1", ipFamilies: [IPv6], ports: [{port: 80}]}
+---
+kind: EndpointSlice
+metadata: {name: odd-1, labels: {kubernetes.io/service-name: odd}}
+addressType: IPv6
+ports: [{port: 8080}]
+endpoints: [{addresses: ["fd00:a::b:1"]}]
+"""
+
+
+@pytest.mark.parametrize("command", [["plan"], ["explain", "default/odd"]], ids=lambda each: each[0])
+def test_addresses_with_parts_that_are_names_of_emoji_are_shown_as_they_are(
+    run_closeby: RunCloseby, tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "odd.yaml").write_text(ODD)
+
+    out = run_closeby(*command, "--node", "n1", "--manifests", tmp_path).out
+
+    assert "[fd00:100::1]:80" in out
+    assert "[fd00:a::b:1]:8080" in out
