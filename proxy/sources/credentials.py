@@ -110,7 +110,8 @@ def load_kubeconfig(path: Path, master: str = "", environ: Mapping[str, str] = o
     Raises ConfigError that names the file and the field.
     """
     where = f"--kubeconfig {path}"
-    current = _pick_current(_read_kubeconfig(path, where), where)
+    content = _read_yaml(path, where)
+    current = _pick_current(_convert(content, where), where)
     user = current.user
     token = None
     if user.token_file and not user.token:
@@ -119,7 +120,7 @@ def load_kubeconfig(path: Path, master: str = "", environ: Mapping[str, str] = o
         from proxy.sources import kubernetes_package  # noqa: PLC0415  # for the rare case
 
         command = str(user.exec.get("command", "")) if user.exec and not user.token else ""
-        access = kubernetes_package.load_kubeconfig(path, token, command)
+        access = kubernetes_package.load_kubeconfig(path, content, token, command)
     else:
         access = _open_plain(current, path.parent, token, where)
     return _with_master(access, master)
@@ -195,18 +196,23 @@ def _token_file(path: Path, where: str) -> TokenFile:
     return TokenFile(path)
 
 
-def _read_kubeconfig(path: Path, where: str) -> _Kubeconfig:
+def _read_yaml(path: Path, where: str) -> object:
     from proxy.yaml_documents import YamlError, iter_yaml  # noqa: PLC0415  # a pod has none, and starts 10 ms sooner
 
     try:
         document, *more = [*iter_yaml(path.read_bytes())] or [None]
-        if more:
-            raise ConfigError(f"{where}: holds {1 + len(more)} documents, not one")
-        return msgspec.convert(document, _Kubeconfig)
     except OSError as error:
         raise ConfigError(f"{where}: {error.strerror}") from error
     except YamlError as error:
         raise ConfigError(f"{where}: not YAML: {error}") from error
+    if more:
+        raise ConfigError(f"{where}: holds {1 + len(more)} documents, not one")
+    return document
+
+
+def _convert(content: object, where: str) -> _Kubeconfig:
+    try:
+        return msgspec.convert(content, _Kubeconfig)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {error}") from error
 

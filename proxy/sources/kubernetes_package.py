@@ -11,8 +11,9 @@ from typing import Any
 import urllib3
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
-from kubernetes.config import ConfigException, load_kube_config
+from kubernetes.config import ConfigException
 from kubernetes.config.incluster_config import InClusterConfigLoader
+from kubernetes.config.kube_config import KubeConfigLoader
 from urllib3.exceptions import HTTPError
 
 from proxy.config import ConfigError
@@ -30,15 +31,16 @@ def load_in_cluster(folder: Path, environ: Mapping[str, str]) -> Access:
     return _open(configuration, TokenFile(token).authorization, f"in-cluster, {folder}")
 
 
-def load_kubeconfig(path: Path, token: TokenFile | None, command: str) -> Access:
+def load_kubeconfig(path: Path, content: object, token: TokenFile | None, command: str) -> Access:
     """The access that a kubeconfig's current context gives; `token` is its file of one, `command` its exec plugin.
 
-    Raises ConfigError.
+    `content` is what our own reader of YAML made of the file: the package's refuses what ours and kubectl take, and
+    takes the path for several where it has a colon. Raises ConfigError.
     """
     where = f"--kubeconfig {path}"
     configuration = Configuration()
     try:
-        load_kube_config(config_file=str(path), client_configuration=configuration, persist_config=False)
+        KubeConfigLoader(content, config_base_path=str(path.absolute().parent)).load_and_set(configuration)
     except (ConfigException, OSError, ValueError) as error:  # ValueError: certificate data that isn't base64
         raise ConfigError(f"{where}: {error}") from error
     except (AttributeError, LookupError, TypeError) as error:  # how the package trips over a field of another type

@@ -100,6 +100,36 @@ def test_paths_in_a_kubeconfig_are_relative_to_it(tmp_path: Path) -> None:
     assert load_kubeconfig(tmp_path / "config").authorization() == "Bearer from file"
 
 
+PLUGIN = """#!/bin/sh
+echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "of a plugin"}}'
+"""
+
+
+@pytest.mark.parametrize("folder", ["plain", "of:two"])
+def test_a_plugin_and_certificates_are_relative_to_a_kubeconfig_of_any_path_and_spacing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    home = tmp_path / folder
+    home.mkdir()
+    plugin = home / "plugin"
+    plugin.write_text(PLUGIN)
+    plugin.chmod(0o700)
+    (home / "ca.crt").write_text(Path(_any_certificates()).read_text())
+    content = with_cluster(**{"certificate-authority": "ca.crt"}) | {
+        "users": [
+            {"name": "me", "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}}}
+        ]
+    }
+    words = json.dumps(content).replace('"current-context":', "\ncurrent-context\t:")  # PyYAML's own loader refuses it
+    (home / "config").write_text(words)
+    monkeypatch.chdir(tmp_path)
+
+    access = load_kubeconfig(Path(folder, "config"))
+
+    assert access.authorization() == "Bearer of a plugin"
+    assert access.pool.connection_pool_kw["ca_certs"] == str(home / "ca.crt")
+
+
 def test_outside_a_cluster_the_flags_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="give --kubeconfig or --manifests: not in a cluster"):
         load_in_cluster(tmp_path, {})
