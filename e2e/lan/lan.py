@@ -12,6 +12,10 @@ from e2e.world.cluster import EVERYWHERE, NODE
 from e2e.world.place import Place
 from e2e.world.processes import start_program, wait_ready
 
+_FIRST_PORT = 10_000
+_PORTS = 100  # of one run
+_STRETCHES = 500
+
 
 class Lan(Place):
     """Nodes that serve the VIP, two clients and a router on a bridge. Nobody owns the VIP at first."""
@@ -28,6 +32,7 @@ class Lan(Place):
         self._away: set[Member] = set()  # their links are taken out
         self._down: set[Member] = set()
         self._generations: dict[Member, int] = {}  # of MACs
+        self._stretch = 0  # of the warm client's ports
 
     def cut_link(self, node: Member) -> None:
         """The node's port goes down: both ends lose the carrier."""
@@ -59,6 +64,16 @@ class Lan(Place):
         netns.run_ip({self.bridge: links.render_port(node)})
         netns.run_ip({node.netns: links.render_interface(node, self.router)})
         self._away.discard(node)
+
+    def take_new_ports(self) -> None:
+        """From now on the warm client connects from ports that it had not used.
+
+        A node that was lost still has the connections of then. If it came to own the VIP again, one of the same ports
+        would be taken for its old one, which hangs in place of breaking.
+        """
+        first = _FIRST_PORT + self._stretch % _STRETCHES * _PORTS
+        netns.write_sysctls(self.warm.netns, {"ipv4/ip_local_port_range": f"{first} {first + _PORTS - 1}"})
+        self._stretch += 1
 
     def heal(self) -> None:
         """Undo every fault."""

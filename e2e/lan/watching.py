@@ -37,7 +37,8 @@ class _Running(NamedTuple):
 class Watch:
     """All clients, from entering the block to `stop`; each has been answered once when the block begins.
 
-    The warm one begins without neighbour entries: one of an earlier owner's would be served on, by that.
+    The warm one begins without neighbour entries: one of an earlier owner's would be served on, by that. And from ports
+    of its own: a node still has the connections that were lost with it.
 
     With `served=False` nobody owns the VIP yet: only the cold client and the stream ask, and neither waits.
     """
@@ -51,6 +52,7 @@ class Watch:
         if self._served:
             starts.append((start_connections, self._lan.warm))
         run_ip({self._lan.warm.netns: ["neigh flush dev eth0"]})
+        self._lan.take_new_ports()
         try:
             for start, member in starts:
                 self._running.append(start(member, self._family))

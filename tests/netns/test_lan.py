@@ -182,6 +182,24 @@ def test_a_cut_that_nft_does_not_understand_is_told(lan: Lan) -> None:
         lan.cut(cut_around(lan.nodes[0], lan.nodes, ("what is this",)))
 
 
+def test_no_run_has_ports_of_an_earlier_one(lan: Lan) -> None:
+    def draw_ports() -> set[int]:
+        lan.take_new_ports()
+        return run_in(lan.warm.netns, lambda: {port_towards(lan.nodes[0]) for _ in range(200)})
+
+    one, two = draw_ports(), draw_ports()
+
+    assert len(one) > 20 < len(two)
+    assert one.isdisjoint(two)
+
+
+def port_towards(node: Member) -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.connect((node.address(Family.IPV4), TCP_PORT))
+        port: int = sock.getsockname()[1]
+    return port
+
+
 def test_a_healed_lan_has_its_links_and_macs_again(lan: Lan) -> None:
     one, two, three = lan.nodes
     lan.cut_link(one)
