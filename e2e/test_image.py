@@ -19,6 +19,7 @@ from e2e.cluster.cluster import ACCOUNT, Cluster
 from e2e.cluster.daemon import HEALTHZ_PORT
 from e2e.cluster.kernel import list_rules
 from e2e.cluster.space import PORT, Space, target
+from e2e.controlplane.api import ApiError
 from e2e.controlplane.waiting import wait_for
 from e2e.deploy.container import Container, Given, oci_config, unpack
 from e2e.deploy.rendering import DEPLOY, kustomize
@@ -185,11 +186,21 @@ def test_the_cleanup_takes_the_tables_away_with_the_same_rights(node: Node) -> N
     assert not [table for table in TABLES if table in list_rules(node.netns)]
 
 
+def can_be_watched(cluster: Cluster, resource: str) -> bool:
+    """Not right after the resource is defined: lists are answered then, watches refused with 429."""
+    try:
+        cluster.api.text(f"/apis/closeby.dev/v1beta1/{resource}?watch=true&timeoutSeconds=1")
+    except ApiError:
+        return False
+    return True
+
+
 def test_the_controllers_deployment_takes_no_right_of_its_node(
     cluster: Cluster, space: Space, image: Path, kube_binary: Path, tmp_path: Path
 ) -> None:
     install(cluster.plane, tmp_path)
     cluster.plane.kubectl("apply", "-f", str(DEPLOY / "crds/closeby/servicel2statuses.yaml"))
+    wait_for(lambda: can_be_watched(cluster, "servicel2statuses"), "the server has made its storage", timeout_s=120)
     shop = Shop(cluster.api, space.name)
     shop.pool("first", "192.0.2.112/30")
     account = tmp_path / "account"
