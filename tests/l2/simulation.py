@@ -15,7 +15,7 @@ from proxy.l2.events import ArpKind, ArpSeen, Event, Received, TableFresh, Tick
 from proxy.l2.guard import is_late
 from proxy.l2.messages import Beat
 from proxy.l2.state import hand_over, remember
-from proxy.l2.types import DEFAULT, NOBODY, Key, MemberId, Settings, Timing
+from proxy.l2.types import DEFAULT, NOBODY, Key, Settings, Timing
 from tests.l2 import packets
 from tests.l2.lan import GATEWAY, WIRES, Frames, Lan
 from tests.l2.node import Node, Noted, links
@@ -43,6 +43,7 @@ class World(NamedTuple):
     wires: int = 1  # on which the addresses are, in turn; only the first may be the node network, too
     isolated: bool = False  # as by a switch with isolated ports: no member hears another on a wire
     settings: Settings = Settings(NodeName(""))
+    in_order: bool = False  # no message of one member overtakes another on its channel, as on a LAN that is well
 
 
 class Simulation(Watch):
@@ -53,7 +54,7 @@ class Simulation(Watch):
         self.world = world
         self.chance = random.Random(world.seed)
         self.wires = WIRES[: world.wires]
-        self.lan = Lan(self.chance, separate=world.separate, isolated=world.isolated)
+        self.lan = Lan(self.chance, separate=world.separate, isolated=world.isolated, in_order=world.in_order)
         self.queue: list[tuple[float, int, Callable[[], None]]] = []
         self.order = 0
         self.keys = [
@@ -226,10 +227,11 @@ class Simulation(Watch):
         node.sent[type(action.message.body).__name__] += 1
         event = Received(action.channel, action.message)
         to = action.message.to
-        receivers = self.nodes.values() if to == NOBODY else [self._member(to)]
+        receivers = self.nodes.values() if to == NOBODY else [self.by_id.get(to)]
         for receiver in receivers:
             if receiver is not None and receiver is not node and self._passes(node, receiver, action):
-                self.after(self.lan.delay_s(), partial(self._hear, receiver, event, action.key_id))
+                arrival_s = self.lan.arrival_s(self.now, (node.name, receiver.name, action.channel))
+                self.at(arrival_s, partial(self._hear, receiver, event, action.key_id))
 
     def _hear(self, receiver: Node, event: Received, key_id: int) -> None:
         """What is signed by a key that the receiver doesn't have never reaches the machine."""
@@ -246,9 +248,6 @@ class Simulation(Watch):
         node.settings = msgspec.structs.replace(node.settings, keys=keys)
         if node.state is not None:
             node.state = msgspec.structs.replace(node.state, settings=node.settings)
-
-    def _member(self, member: MemberId) -> Node | None:
-        return self.by_id.get(member)
 
     def _passes(self, node: Node, receiver: Node, action: Send) -> bool:
         return self.lan.passes(node.name, receiver.name, action.channel, Frames.MESSAGE)
