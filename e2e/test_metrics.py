@@ -78,8 +78,11 @@ def test_what_the_proxy_did_is_told_under_kube_proxys_names(cluster: Cluster, sp
     web = target(space.add_service("web"))
     cluster.await_served(web, {CLIENT: {"south-1"}})
 
-    for name, with_labels in labels.items():
-        assert node.metric(name, **with_labels) > before[name], name
+    # The kernel serves a moment before the proxy has counted that it does.
+    wait_for(
+        lambda: all(node.metric(name, **with_labels) > before[name] for name, with_labels in labels.items()),
+        f"each of {', '.join(labels)} has grown",
+    )
     last = node.metric("kubeproxy_sync_proxy_rules_last_timestamp_seconds", ip_family="IPv4")
     assert time.time() - 60 < last <= time.time()
     assert node.metric("closeby_loop_errors_total") == 0

@@ -27,7 +27,11 @@ def count_changes(batch: Iterable[Changed | Listed]) -> Counter[Kind]:
 
 
 def new_triggers(before: Snapshot, batch: Iterable[Changed | Listed], started: datetime) -> Iterator[datetime]:
-    """When the pods behind changed slices changed, as the slice controller noted; not those before our start."""
+    """When the pods behind changed slices changed, as the slice controller noted; not those before our start.
+
+    It notes whole seconds (pods' conditions have no more), so the second of our start counts as after it.
+    """
+    since = started.replace(microsecond=0)
     for change in _changes(batch):
         piece = change.object
         if not isinstance(piece, Slice) or not piece.triggered:
@@ -39,7 +43,7 @@ def new_triggers(before: Snapshot, batch: Iterable[Changed | Listed], started: d
             at = datetime.fromisoformat(piece.triggered)
         except ValueError:
             continue
-        if at.tzinfo is not None and at >= started:
+        if at.tzinfo is not None and at >= since:
             yield at
 
 

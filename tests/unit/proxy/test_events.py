@@ -10,7 +10,7 @@ from proxy.events import count_changes, merge_touched, new_skipped, new_triggers
 from proxy.planner.planner import NOTHING
 from tests.builders import a_slice, nodes, service
 
-STARTED = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+STARTED = datetime(2026, 1, 1, 12, 0, 0, 900_000, UTC)
 BEFORE, AFTER = "2026-01-01T11:59:59Z", "2026-01-01T12:00:01.25Z"
 WEB = Changed(Kind.SERVICE, "default/web", service())
 BROKEN = Changed(Kind.SERVICE, "default/x", None, (Skipped("Service default/x", "bad-object", "$.spec"),))
@@ -41,6 +41,7 @@ def test_objects_are_counted_within_lists_too() -> None:
     [
         pytest.param(AFTER, [datetime(2026, 1, 1, 12, 0, 1, 250_000, UTC)], id="after our start"),
         pytest.param("2026-01-01T13:00:01+01:00", [datetime(2026, 1, 1, 12, 0, 1, 0, UTC)], id="another time zone"),
+        pytest.param("2026-01-01T12:00:00Z", [datetime(2026, 1, 1, 12, tzinfo=UTC)], id="in our start's second"),
         pytest.param(BEFORE, [], id="before our start"),
         pytest.param("", [], id="none given"),
         pytest.param("yesterday", [], id="no time"),
