@@ -10,6 +10,7 @@ class Pacing(msgspec.Struct, frozen=True):
 
     min_gap_s: float = 0.02  # from the end of one sync to the start of the next
     longest_retry_s: float = 30.0
+    owners_s: float = 2.0  # that the first write waits for the owners of this node's pods; a GET takes milliseconds
 
 
 class LastSync(msgspec.Struct, frozen=True):

@@ -34,7 +34,6 @@ from proxy.sources import Source
 
 log = structlog.get_logger()
 
-OWNERS_S = 2.0  # how long the first write waits for the owners of this node's pods; a GET takes milliseconds
 FOREIGN_GAP_S = 0.2  # a program that keeps editing our tables is answered at most this often
 _MOST_TRIGGERS = 10_000  # of changes that wait, as when the kernel refuses for hours; the newest count
 _MOST_MESSAGES = 10_000  # that are handled before it is looked whether a sync is due
@@ -219,7 +218,7 @@ class Loop:
         if self._synced or not self.planner.wanted_pods or Kind.POD in self._source.kinds:
             return False
         if self._owners_until_s is None:
-            self._owners_until_s = now_s + OWNERS_S
+            self._owners_until_s = now_s + self._pacing.owners_s
         self._not_before_s = self._owners_until_s
         return now_s < self._owners_until_s
 

@@ -23,7 +23,7 @@ from tests.elements_text import show_elements
 from tests.strategies import kind_of
 
 KINDS = frozenset({Kind.SERVICE, Kind.ENDPOINT_SLICE, Kind.NODE})
-PATIENCE_S = 20.0  # a test that waits this long has failed
+PATIENCE_S = 60.0  # a test that waits this long has failed
 
 
 class KeepingSource:
@@ -67,8 +67,7 @@ class KeepingKernel:
 
     def run(self, change: Change, installed: Installed) -> Counters:
         self._begin("run", change)
-        assert self.held is not None
-        apply_change(self.held, change)
+        self._apply(change)
         apply_change(installed, change)
         deleted = {(set_id, key) for set_id, part in change.sets.items() for key in part.delete}
         return {key: self.counts.pop(key) for key in deleted & self.counts.keys()}
@@ -78,9 +77,16 @@ class KeepingKernel:
         assert self.open.wait(PATIENCE_S)
         if self.errors:
             error = self.errors.pop(0)
-            if error.unknown and change is not None and self.held is not None:
-                apply_change(self.held, change)
+            if error.unknown and change is not None:
+                self._apply(change)
             raise error
+
+    def _apply(self, change: Change) -> None:
+        """To a copy, which then takes the place of what was held: the test's thread may be reading that."""
+        held = copy.deepcopy(self.held)
+        assert held is not None
+        apply_change(held, change)
+        self.held = held
 
 
 def first_lists(*objects: Object) -> Iterator[Events]:
@@ -135,10 +141,12 @@ class RunningLoop:
 
 
 @contextmanager
-def running(kernel: KeepingKernel | None = None, longest_retry_s: float = 0.05) -> Iterator[RunningLoop]:
+def running(
+    kernel: KeepingKernel | None = None, longest_retry_s: float = 0.05, owners_s: float = PATIENCE_S
+) -> Iterator[RunningLoop]:
     """A loop that is stopped at the end; it settles the collector for a daemon, which is undone as well."""
     thresholds = gc.get_threshold()
-    loop = RunningLoop(kernel or KeepingKernel(), Pacing(min_gap_s=0.0, longest_retry_s=longest_retry_s))
+    loop = RunningLoop(kernel or KeepingKernel(), Pacing(0.0, longest_retry_s, owners_s))
     try:
         yield loop
     finally:

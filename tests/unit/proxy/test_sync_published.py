@@ -91,6 +91,7 @@ def test_what_cannot_be_used_is_told_and_published_without_a_write() -> None:
 
         loop.send(Events((Changed(Kind.SERVICE, "default/x", None, (skipped,)),)))
         loop.until(lambda: bool(loop.loop.published.snapshot.skipped))
+        loop.until(lambda: any(line["event"] == "object_skipped" for line in logs))
 
         assert loop.kernel.calls == ["read", "install"]
     told = [line for line in logs if line["event"] == "object_skipped"]
