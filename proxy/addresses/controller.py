@@ -5,7 +5,6 @@ Nothing is decided before every kind was listed in this term, and nothing is wri
 """
 
 import queue
-import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,8 +25,8 @@ from proxy.addresses.state import State, apply_changes, apply_list, build_world,
 from proxy.addresses.types import Condition, Kind, Service
 from proxy.addresses.writer import send_write
 from proxy.notices import Tell
-from proxy.sources.stream import next_delay
 from proxy.sources.transport import ApiError, ApiServer
+from proxy.sources.watch import draw_delay
 
 log = structlog.get_logger()
 
@@ -207,8 +206,7 @@ class Controller:
 
     def _wait_after_failure(self) -> None:
         self._failures += 1
-        delay_s = next_delay(self._failures, random.random())  # noqa: S311  # spreads load
-        self._retry_at_s = time.monotonic() + max(QUIET_S, delay_s)
+        self._retry_at_s = time.monotonic() + max(QUIET_S, draw_delay(self._failures))
 
     def _key(self, write: Write) -> tuple[Kind, str, str]:
         held = self._state.objects.get(write.kind, {}).get(write.name)

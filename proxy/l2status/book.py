@@ -3,7 +3,6 @@
 The newest wish is written, never what was wished meanwhile; without a change nothing is asked or written.
 """
 
-import random
 import time
 from collections.abc import Callable
 from itertools import islice
@@ -29,8 +28,8 @@ from proxy.l2status.wire import (
     select_services,
 )
 from proxy.sources.recorder import Budget, Limit
-from proxy.sources.stream import next_delay
 from proxy.sources.transport import ApiError, ApiServer, Body
+from proxy.sources.watch import draw_delay
 
 log = structlog.get_logger()
 
@@ -205,8 +204,7 @@ class Book:
             self._wait_after_refusal(error, kind)
             return
         self._failures, self._refusals = self._failures + 1, 0
-        delay_s = next_delay(self._failures, random.random())  # noqa: S311  # spreads load
-        self._next_s = now + max(AGAIN_S, delay_s)
+        self._next_s = now + max(AGAIN_S, draw_delay(self._failures))
         if self._failures == 1:
             log.info("status_waits", kind=kind, error=str(error))
 

@@ -30,6 +30,7 @@ _FORBIDDEN = 403
 _NOT_FOUND = 404
 _GONE = 410
 _UNKNOWN_FIELD = "field label not supported"
+_CHANCE = random.SystemRandom()  # spreads load; threads share no state of it with anybody
 
 
 class Before(NamedTuple):
@@ -54,7 +55,7 @@ class Resource(NamedTuple):
 
 def draw_delay(attempt: int) -> float:
     """Seconds to wait after that many failures in a row, drawn anew each time."""
-    return next_delay(attempt, random.random())  # noqa: S311  # spreads load
+    return next_delay(attempt, _CHANCE.random())
 
 
 class Patience(NamedTuple):
@@ -190,7 +191,7 @@ class KindWatch:
 
     def _watch(self) -> None:
         """Post changes until the stream ends. Returns to be called again; ApiError where something went wrong."""
-        seconds = random.randint(*self._patience.watch_s)  # noqa: S311  # spreads load
+        seconds = _CHANCE.randint(*self._patience.watch_s)
         query = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         query |= {"resourceVersion": self._version, **self._selectors()}
         started_s = time.monotonic()

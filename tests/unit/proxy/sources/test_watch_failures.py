@@ -1,6 +1,9 @@
 """What a watch does when the server fails, is silent, or is away."""
 
+import random
+import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,14 @@ from tests.unit.proxy.sources.api_double import (
     service,
 )
 from tests.unit.proxy.sources.watching import EXPIRED, SERVICES, StartWatch, names_in, serve, wait_until
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """A URL where nobody listens, and nobody else can begin to."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +58,7 @@ def test_an_expired_watch_lists_again(end: Answer, double: ApiDouble, posted: Po
 def test_silence_lists_again(double: ApiDouble, posted: Posted, start_watch: StartWatch) -> None:
     double.answer = serve([answer_list("Service", [])], [double.feed()])
     with capture_logs() as logs:
-        start_watch(silence_s=0.2)
+        start_watch(silence_s=3.0)  # the answers, too, must come within so long
         posted.next()
         posted.next()
 
@@ -149,11 +160,21 @@ def test_delays_are_drawn_anew() -> None:
     assert all(0 <= delay_s <= 30 for delay_s in drawn)
 
 
-def test_a_server_that_was_never_reached_is_told_with_advice_and_only_once(double: ApiDouble, tmp_path: Path) -> None:
+def test_delays_are_drawn_from_a_source_of_their_own() -> None:
+    """A watch's thread that outlives its test would else fail a Hypothesis law, which sees that it isn't alone."""
+    before = random.getstate()
+
+    PATIENT.delay(8)
+
+    assert random.getstate() == before
+
+
+def test_a_server_that_was_never_reached_is_told_with_advice_and_only_once(
+    double: ApiDouble, tmp_path: Path, nobody: str
+) -> None:
     """In a pod that asks the ClusterIP, on a node where nothing serves ClusterIPs."""
     kubeconfig = double.kubeconfig(tmp_path / "config")
-    double.close()
-    api = ApiServer(lambda: load_kubeconfig(kubeconfig), "name another")
+    api = ApiServer(lambda: load_kubeconfig(kubeconfig, nobody), "name another")
     patience = Patience(delay=lambda _: 0.01)
     watches = [
         KindWatch(api, SERVICES._replace(kind=kind), EventSink(kind, lambda _: None), patience)
