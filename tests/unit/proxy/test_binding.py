@@ -10,7 +10,7 @@ from proxy.binding import Binder, ServerSpec
 from proxy.config import BindAddress, ConfigError
 from proxy.metrics_server import serve_metrics
 from proxy.notices import Notice
-from tests.loop import metric
+from tests.loop import PATIENCE_S, metric
 
 FAILURE = Notice("FailedToStartMetricServer", "Start", "", kind="Node", name="n1", warning=True)
 
@@ -40,7 +40,7 @@ def test_an_address_that_is_taken_is_told_and_tried_again_until_it_is_free() -> 
         Binder(told.append, hard_fail=False, retry_s=0.01).start(started.spec(port))
         assert not started.there.is_set()
 
-    assert started.there.wait(10.0)
+    assert started.there.wait(PATIENCE_S)
     assert started.server is not None
     started.server.shutdown()
     started.server.server_close()

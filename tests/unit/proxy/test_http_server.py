@@ -19,7 +19,7 @@ from proxy.metrics_server import serve_metrics
 from tests.fuzz_inputs import damaged
 from tests.unit.proxy.test_health import GOOD
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 HEALTH, METRICS = "health", "metrics"
 REQUESTS = [
     b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -100,7 +100,7 @@ def test_clients_that_say_nothing_give_way_to_one_that_asks(server: DualStackSer
 
 def test_a_client_that_never_comes_to_an_end_is_ended(server: DualStackServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "longest_s", 0.2)
-    with connect(server) as client:
+    with connect(server) as client, suppress(ConnectionError):  # what it had no time to read is reset
         client.sendall(b"GET /healthz HTTP/1.1\r\n")
 
         assert client.recv(1) == b""

@@ -58,24 +58,29 @@ class Cluster:
         self._double = double
         self.objects: dict[str, dict[str, Any]] = {plural: {} for plural in KINDS}
         self.feeds: dict[str, Feed] = {}
+        self._since_list: dict[str, list[bytes]] = {plural: [] for plural in KINDS}
         self.refuse: Callable[[Request], Answer | None] = lambda _: None
         self.version = 100
         double.answer = self
 
     def add(self, plural: str, obj: dict[str, Any]) -> None:
-        """There at a list, and told to a watch that stands."""
+        """There at a list, and told to a watch that stands, or to the one that follows the last list."""
         self.objects[plural][obj["metadata"]["name"]] = obj
+        said = event("ADDED", obj)
+        self._since_list[plural].append(said)
         if plural in self.feeds:
-            self.feeds[plural].give(event("ADDED", obj))
+            self.feeds[plural].give(said)
 
     def __call__(self, request: Request) -> Answer:
         if request.method == "PATCH":
             return self.refuse(request) or self._store(request)
         plural = request.path.rpartition("/")[2]
         if not request.is_watch:
+            self._since_list[plural].clear()
             return answer_list(KINDS[plural], [*self.objects[plural].values()])
-        self.feeds[plural] = self._double.feed()
-        return Answer(self.feeds[plural])
+        self.feeds[plural] = feed = self._double.feed()
+        feed.give(*self._since_list[plural])
+        return Answer(feed)
 
     def _store(self, request: Request) -> Answer:
         *_path, plural, name, _status = request.path.split("/")

@@ -31,6 +31,7 @@ from tests.unit.proxy.sources.api_double import (
 N1 = NodeName("n1")
 A, B = IP("192.0.2.1"), IP("192.0.2.2")
 OURS, TWIN = "closeby.dev", "metallb.io"
+WAITS = Waits(look_again_s=10 * PATIENCE_S, patience_s=0.05)
 WEB = {ServiceName("shop/web"): A}
 BOTH = {ServiceName("shop/web"): A, ServiceName("shop/dns"): B}
 
@@ -69,7 +70,7 @@ class World:
         self.notices: list[Notice] = []
         kubeconfig = double.kubeconfig(folder / "config")
         api = ApiServer(lambda: load_kubeconfig(kubeconfig))
-        self.writer = StatusWriter(api, "metallb-system", node, self.notices.append, Waits(patience_s=0.05))
+        self.writer = StatusWriter(api, "metallb-system", node, self.notices.append, WAITS)
 
     def serve(self, services: dict[ServiceName, IP]) -> None:
         made = {
@@ -185,7 +186,7 @@ def test_while_the_api_is_away_nothing_is_lost_and_the_newest_is_written(world: 
 
     with capture_logs() as logs:
         world.own(A, B)
-        time.sleep(3)
+        until(lambda: sum(line["event"] == "status_waits" for line in logs) == 2)
         world.own(B)
         time.sleep(3)
         world.store.refuse = lambda _: None

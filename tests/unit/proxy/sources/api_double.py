@@ -13,7 +13,7 @@ import pytest
 
 from endpointslice.decode import Changed, Listed
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 END = b""  # a piece: the stream ends as it should
 CUT = None  # a piece: the connection breaks
 

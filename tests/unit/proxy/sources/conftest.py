@@ -41,12 +41,13 @@ def start_watch(double: ApiDouble, posted: Posted, tmp_path: Path) -> Iterator[S
         silence_s: float = PATIENCE_S,
         delay: Callable[[int], float] = lambda _: 0.01,
         reunion: Reunion | None = None,
+        refusal_s: float = _REFUSAL_S,
     ) -> KindWatch:
         watch = KindWatch(
             api,
             resource,
             EventSink(Kind(resource.kind), posted),
-            Patience(silence_s, delay=delay, refusal_s=_REFUSAL_S),
+            Patience(silence_s, delay=delay, refusal_s=refusal_s),
             reunion,
         )
         watch.start()

@@ -200,4 +200,7 @@ def test_a_folder_that_is_removed_with_all_its_files_is_gone_too(start: Start, f
     start()
     shutil.rmtree(folder)
 
-    assert ports_of(posted.next()) == {"file:": None}
+    last = ports_of(posted.next())
+    if last == {"default/web": None}:  # it was seen when it was empty
+        last = ports_of(posted.next())
+    assert last == {"file:": None}

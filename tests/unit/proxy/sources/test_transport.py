@@ -85,14 +85,15 @@ def test_a_stream_gives_each_piece_when_it_comes(api: ApiServer, double: ApiDoub
 
 
 @pytest.mark.parametrize(
-    ("piece", "silent"),
+    ("piece", "patience_s", "silent"),
     [
-        pytest.param(b"half a line", True, id="nothing more comes"),
-        pytest.param(CUT, False, id="the connection breaks"),
+        pytest.param(b"half a line", 3.0, True, id="nothing more comes"),  # the server, too, must begin within so long
+        pytest.param(CUT, PATIENCE_S, False, id="the connection breaks"),
     ],
 )
 def test_a_silent_stream_is_told_from_a_broken_one(
     piece: bytes | None,
+    patience_s: float,
     silent: bool,  # noqa: FBT001  # a column of the table
     api: ApiServer,
     double: ApiDouble,
@@ -101,7 +102,7 @@ def test_a_silent_stream_is_told_from_a_broken_one(
     double.answer = lambda _: Answer(feed)
     feed.give(piece)
 
-    with api.open_stream("/api", {}, 0.1) as stream, pytest.raises(ApiError) as caught:
+    with api.open_stream("/api", {}, patience_s) as stream, pytest.raises(ApiError) as caught:
         list(stream)
 
     assert (caught.value.status, caught.value.silent) == (0, silent)

@@ -7,6 +7,7 @@ from endpointslice.decode import Listed
 from endpointslice.types import Kind
 from proxy.sources.watch import Resource
 from tests.unit.proxy.sources.api_double import (
+    PATIENCE_S,
     Answer,
     ApiDouble,
     Posted,
@@ -50,7 +51,7 @@ def test_a_server_that_refuses_while_it_starts_has_no_empty_list(
     code: int, resource: Resource, double: ApiDouble, posted: Posted, start_watch: StartWatch
 ) -> None:
     double.answer = lambda _: answer_status(code, "not yet")
-    start_watch(resource)
+    start_watch(resource, refusal_s=PATIENCE_S)
     wait_until(lambda: bool(double.requests))
 
     double.answer = serve([answer_list("ServiceCIDR", [{"metadata": {"name": "a"}}])], [double.feed()])
