@@ -68,8 +68,9 @@ class Closeby:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
 
     def log_events(self) -> Iterator[dict[str, Any]]:
-        """The log's lines so far; one that isn't JSON is left out."""
-        for line in self._log.read_text(errors="replace").splitlines():
+        """The log's whole lines so far; one that isn't JSON is left out."""
+        whole, _, _ = self._log.read_text(errors="replace").rpartition("\n")
+        for line in whole.splitlines():
             if line.startswith("{"):
                 yield json.loads(line)
 

@@ -40,7 +40,7 @@ def test_kubeadms_file_serves_and_a_change_of_it_ends_the_process_to_be_started_
     assert daemon.command("plan", "-o", "json").code == 0
 
     file.write_text(file.read_text().replace("clusterCIDR", "# nothing new but this\nclusterCIDR"))
-    code = wait_for(lambda: daemon.running.exit_code, "it ends with an error", timeout_s=10)
+    code = wait_for(lambda: daemon.running.exit_code, "it ends with an error")
 
     assert code == 1
     assert f"closeby: --config: {file} changed; start again to take it in" in daemon.log_file.read_text()
@@ -83,6 +83,6 @@ def test_the_file_says_whose_pods_keep_their_address(
     for ip in web["spec"]["clusterIPs"]:
         cluster.await_served(target(web, ip=ip), {client: {"south-1"}}, tries=3)
         own = cluster.world.host(client)
-        seen = set(cluster.ask(client, target(web, ip=ip)).seen)
+        seen = set(cluster.ask(client, target(web, ip=ip)._replace(timeout_s=10.0)).seen)
         assert (seen == {(server, own.ipv6 if ":" in ip else own.ipv4)}) is kept
     daemon.stop()

@@ -172,13 +172,18 @@ def test_data_outlives_an_outage_of_the_api_server(control_plane: ControlPlane) 
     assert before["spec"]["clusterIPs"] == after["spec"]["clusterIPs"]
 
 
+def await_seen(api: Api, kind: str, since: str, name: str) -> None:
+    """Returns once a watch told of it; controllers write objects of every kind, whenever they like."""
+    seen = (event["object"]["metadata"]["name"] for event in api.watch(kind, since, timeout_s=60))
+    assert name in seen
+
+
 @pytest.mark.usefixtures("outage")
 def test_a_watch_from_before_a_compaction_is_gone(control_plane: ControlPlane) -> None:
     add_namespace(control_plane.api, "compacted")
     old = control_plane.api.apply(service("compacted/one", {"http": 80}))["metadata"]["resourceVersion"]
     control_plane.api.apply(service("compacted/two", {"http": 80}))
-    seen = next(control_plane.api.watch("Service", old))
-    assert seen["object"]["metadata"]["name"] == "two"
+    await_seen(control_plane.api, "Service", old, "two")
 
     control_plane.compact()
 
@@ -206,5 +211,4 @@ def test_objects_stored_past_the_server_are_listed_and_watched(control_plane: Co
     # One transaction of etcd makes many objects at one revision; the watch cache takes them one by one.
     wait_for(lambda: wanted <= {obj["metadata"]["name"] for obj in api.items("ConfigMap", "default")}, "all are listed")
     assert api.get("ConfigMap", "default/stored-199")["data"] == {"number": "199"}
-    seen = next(api.watch("ConfigMap", before["metadata"]["resourceVersion"]))
-    assert seen["object"]["metadata"]["name"] == "stored-0"
+    await_seen(api, "ConfigMap", before["metadata"]["resourceVersion"], "stored-0")

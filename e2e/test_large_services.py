@@ -85,11 +85,11 @@ def test_seventy_thousand_endpoints_in_one_service(world: World, box: tuple[Daem
         for start in range(0, ENDPOINTS, A_SLICE)
     ]
     write(folder, "web", [service("web", VIP, {"http": 80}), *slices])
-    wait_for(lambda: in_use(daemon) == ENDPOINTS, "all endpoints are in use", timeout_s=60)
+    wait_for(lambda: in_use(daemon) == ENDPOINTS, "all endpoints are in use", timeout_s=120)
 
     many = probe(world, {"client": [Target("tcp", VIP, 80, TRIES)]})["client"][0]
     write(folder, "web", [service("web", VIP, {"http": 80}), *slices[:1]])
-    wait_for(lambda: in_use(daemon) == A_SLICE, "one slice is left", timeout_s=60)
+    wait_for(lambda: in_use(daemon) == A_SLICE, "one slice is left", timeout_s=120)
     few = probe(world, {"client": [Target("tcp", VIP, 80, TRIES)]})["client"][0]
 
     assert many.answers == few.answers == {"web": TRIES}

@@ -25,7 +25,7 @@ def counted(daemon: Daemon, space: Space, port: str, tier: str) -> float:
 
 
 def send(cluster: Cluster, to: Target, tries: int) -> None:
-    tally = cluster.ask(CLIENT, to._replace(tries=tries))
+    tally = cluster.ask(CLIENT, to._replace(tries=tries, timeout_s=10.0))
     assert tally.failed == 0
 
 
@@ -39,12 +39,13 @@ def test_connections_grow_by_exactly_those_that_were_made(
     web = target(stored, protocol, ip=stored["spec"]["clusterIPs"][family])
     cluster.await_served(web, SAME_NODE)
     node = cluster.daemons[NODE]
-    before = counted(node, space, protocol, "same-node")
+    # Until the slices knew of every pod, some may have gone farther.
+    before, far = (counted(node, space, protocol, tier) for tier in ("same-node", "cluster"))
 
     send(cluster, web, TRIES)
 
     assert counted(node, space, protocol, "same-node") - before == TRIES
-    assert counted(node, space, protocol, "cluster") == 0
+    assert counted(node, space, protocol, "cluster") == far
 
 
 def test_connections_of_a_tier_that_is_no_longer_in_use_are_not_lost(cluster: Cluster, space: Space) -> None:
@@ -73,6 +74,7 @@ def test_what_the_proxy_did_is_told_under_kube_proxys_names(cluster: Cluster, sp
     changes = "kubeproxy_sync_proxy_rules_endpoint_changes_total"
     labels: dict[str, dict[str, str]] = {programmed: {"ip_family": "IPv4"}, syncs: {"ip_family": "IPv4"}, changes: {}}
     before = {name: node.metric(name, **with_labels) for name, with_labels in labels.items()}
+    began = time.time()
 
     space.add_pods("web", ["south-1"])
     web = target(space.add_service("web"))
@@ -84,7 +86,7 @@ def test_what_the_proxy_did_is_told_under_kube_proxys_names(cluster: Cluster, sp
         f"each of {', '.join(labels)} has grown",
     )
     last = node.metric("kubeproxy_sync_proxy_rules_last_timestamp_seconds", ip_family="IPv4")
-    assert time.time() - 60 < last <= time.time()
+    assert began < last <= time.time()
     assert node.metric("closeby_loop_errors_total") == 0
 
 

@@ -17,7 +17,8 @@ OTHER_IP = "172.30.0.77"
 
 
 def ends(daemon: Daemon) -> int:
-    wait_for(lambda: daemon.http(HEALTHZ_PORT, "/livez")[0] == 0, "the daemon ends by itself")
+    """Its exit code, once it has ended by itself."""
+    wait_for(lambda: daemon.running.exit_code is not None, "the daemon ends by itself")
     return daemon.stop()
 
 

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from e2e.cluster.cluster import NAMES, Cluster
+from e2e.cluster.daemon import Ended
 from e2e.cluster.space import POD_PORT, Space, target
 from e2e.controlplane.api import Object
+from e2e.controlplane.waiting import wait_for
 from e2e.world.hosts import CLUSTER_CIDRS
 
 pytestmark = pytest.mark.e2e
@@ -38,9 +40,14 @@ def test_a_dump_gives_the_same_plan_and_the_same_reasons_as_the_daemon(
     node = cluster.daemons[NODE]
     file = tmp_path / "dump.json"
 
-    dumped = node.command("dump")
+    def ask() -> tuple[Ended, list[Ended]] | None:
+        """The dump, and what the daemon said while it was true; None if something changed meanwhile."""
+        before = node.command("dump")
+        said = [node.command(*words) for words in (("plan", "-o", "json"), ("explain", f"{space.name}/agent"))]
+        return (before, said) if node.command("dump") == before else None
+
+    dumped, asked = wait_for(ask, "nothing changes for a moment")
     file.write_text(dumped.output)
-    asked = [node.command(*words) for words in (("plan", "-o", "json"), ("explain", f"{space.name}/agent"))]
     offline = [
         node.run(*words, "--dump", str(file)) for words in (("plan", "-o", "json"), ("explain", f"{space.name}/agent"))
     ]
@@ -90,13 +97,16 @@ def test_a_plan_from_the_api_server_is_that_nodes_own_plan(cluster: Cluster, spa
     add_agent(cluster, space)
     cidrs = ("--cluster-cidr", ",".join(CLUSTER_CIDRS))
 
-    far = cluster.daemons[NODE].run(
-        "plan", "--node", node, "--kubeconfig", str(cluster.kubeconfig), "-o", "json", *cidrs
-    )
-    own = cluster.daemons[node].command("plan", "-o", "json")
+    def agree() -> bool:
+        """Not while the daemon has yet to hear of something."""
+        far = cluster.daemons[NODE].run(
+            "plan", "--node", node, "--kubeconfig", str(cluster.kubeconfig), "-o", "json", *cidrs
+        )
+        own = cluster.daemons[node].command("plan", "-o", "json")
+        assert (far.code, own.code) == (0, 0)
+        return plan(far.output) == plan(own.output)
 
-    assert (far.code, own.code) == (0, 0)
-    assert plan(far.output) == plan(own.output)
+    wait_for(agree, "both plans are the same")
 
 
 def test_explain_says_whose_answer_holds_for_a_client(cluster: Cluster, space: Space) -> None:

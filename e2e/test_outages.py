@@ -20,12 +20,13 @@ SERVED = every_client("north-1", "south-1")
 
 def test_traffic_goes_on_while_the_api_server_is_away_and_later_changes_arrive(cluster: Cluster, space: Space) -> None:
     space.add_pods("web", ("north-1", "south-1"))
-    web = target(space.add_service("web"))
-    cluster.await_served(web, SERVED)
+    stored = space.add_service("web")
+    cluster.await_settled(stored, SERVED)
+    web = target(stored)
     node = cluster.daemons["north-2"]
 
     with (
-        Traffic(cluster.world, {client: [web] for client in CLIENTS}, INTERVAL_S) as traffic,
+        Traffic(cluster.world, {client: [web._replace(timeout_s=10.0)] for client in CLIENTS}, INTERVAL_S) as traffic,
         watched_changes(node.site.netns, cluster.folder / f"{space.name}.changes") as changes,
     ):
         cluster.plane.stop_apiserver()

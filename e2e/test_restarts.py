@@ -31,8 +31,9 @@ def test_a_restart_adopts_what_it_finds_and_writes_nothing(
     cluster: Cluster, space: Space, end: str, tmp_path: Path
 ) -> None:
     space.add_pods("web", HOSTING)
-    web = target(space.add_service("web"))
-    cluster.await_served(web, SERVED)
+    stored = space.add_service("web")
+    cluster.await_settled(stored, SERVED)
+    web = target(stored)._replace(timeout_s=10.0)
     node = cluster.daemons["north-1"]
     before = counters(node, web.ip)
 

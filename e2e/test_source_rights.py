@@ -104,7 +104,7 @@ def test_a_rotated_token_is_taken_up(
 
     source_api.delete("ServiceAccount", f"{NAMESPACE}/agent")
     wait_for(
-        lambda: source.status()[Kind.SERVICE].error.startswith("401"), "the old token is refused", timeout_s=30
+        lambda: source.status()[Kind.SERVICE].error.startswith("401"), "the old token is refused"
     )  # a watch ends after 3 s; the server remembers a token for 10 s
     assert listener.port_of(WEB) == 80
     source_api.apply(
@@ -113,6 +113,6 @@ def test_a_rotated_token_is_taken_up(
     token = control_plane.service_account_token(NAMESPACE, "agent")
     service_account.with_name("token").write_text(token)
 
-    wait_for(lambda: source.status()[Kind.SERVICE].connected, "the new token is taken", timeout_s=30)
+    wait_for(lambda: source.status()[Kind.SERVICE].connected, "the new token is taken")
     set_port(source_api, 83)
-    wait_for(lambda: listener.port_of(WEB) == 83, "changes arrive again", timeout_s=30)
+    wait_for(lambda: listener.port_of(WEB) == 83, "changes arrive again")

@@ -17,9 +17,10 @@ from e2e.world.netns import command_in, run_in
 
 HEALTHZ_PORT = 10256
 METRICS_PORT = 10249
-_READY_S = 30.0
+_READY_S = 120.0  # between two tries to reach the API server half a minute may pass
 _COMMAND_S = 60.0
-_HTTP_S = 5.0
+_STOP_S = 30.0  # it takes milliseconds; a busy machine more
+_HTTP_S = 30.0
 
 
 class Ended(NamedTuple):
@@ -92,7 +93,7 @@ class Daemon:
 
     def stop(self) -> int:
         """SIGTERM, and the exit code."""
-        code = self.running.stop()
+        code = self.running.stop(_STOP_S)
         self._closeby = None
         return code
 

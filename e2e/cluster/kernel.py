@@ -12,7 +12,7 @@ from e2e.world.netns import command_in
 
 FAMILIES = ("ip", "ip6")
 _NFT_S = 60.0
-_MONITOR_S = 5.0
+_MONITOR_S = 60.0
 _SETTLE_S = 0.2
 
 
