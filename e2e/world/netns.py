@@ -66,10 +66,16 @@ def run_ip(lines: Mapping[str | None, Iterable[str]]) -> None:
         )
         started.append((netns, process, "".join(f"{line}\n" for line in batch)))
     failed = []
-    for netns, process, text in started:
-        _, complaint = process.communicate(text)
-        if process.returncode != 0:
-            failed.append(f"{netns or 'ip'}: {complaint.strip() or process.returncode}")
+    try:
+        for netns, process, text in started:
+            _, complaint = process.communicate(text)
+            if process.returncode != 0:
+                failed.append(f"{netns or 'ip'}: {complaint.strip() or process.returncode}")
+    except BaseException:  # such as Ctrl-C: who removes it all next mustn't meet one that still makes more
+        for _netns, process, _text in started:
+            process.kill()
+            process.wait()
+        raise
     if failed:
         raise NetnsError(failed[0])
 
