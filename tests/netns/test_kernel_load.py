@@ -88,18 +88,18 @@ def test_no_packet_passes_un_nated_while_endpoints_change(
     space = Space(world.host("north-1").netns)
     space.nft(COUNTERS)
     installed = node.install({PORTS: {KEY: b"goto pick_3"}, ENDPOINTS: THREE})
-    flood = subprocess.Popen(
-        command_in(world.outside.netns, [*python, "-m", "tests.netns.flood", VIP, "53", str(FLOWS)]),
-        cwd=Path(__file__).parents[2],
-    )
-
-    changes = 0
-    while flood.poll() is None:
-        change(node, installed)
-        changes += 2
+    changes = floods = 0
+    while changes <= 200:  # most often one flood is enough
+        flood = subprocess.Popen(
+            command_in(world.outside.netns, [*python, "-m", "tests.netns.flood", VIP, "53", str(FLOWS)]),
+            cwd=Path(__file__).parents[2],
+        )
+        while flood.poll() is None:
+            change(node, installed)
+            changes += 2
+        assert flood.returncode == 0
+        floods += 1
 
     counted = dict(re.findall(r"counter (\w+) \{\s+packets (\d+)", space.list_text("counters table ip count")))
-    assert flood.returncode == 0
-    assert changes > 200
     assert counted["leaked"] == "0"
-    assert int(counted["translated"]) > FLOWS * 0.5  # the rest found no room in the conntrack table
+    assert int(counted["translated"]) > floods * FLOWS * 0.5  # the rest found no room in the conntrack table

@@ -1,6 +1,5 @@
 """The monitor hears others, not us."""
 
-import time
 from threading import Thread
 
 import pytest
@@ -14,6 +13,7 @@ from tests.netns.kernel_space import Space
 
 pytestmark = pytest.mark.netns
 
+PATIENCE_S = 60.0
 CLUSTER_IPS = SetId(Family.IPV4, SetName.CLUSTER_IPS)
 MANY = {number.to_bytes(4): b"" for number in range(60_000)}
 
@@ -44,22 +44,20 @@ def test_what_we_do_is_not_reported(kernel: NftKernel, installed: Installed, mon
         pytest.param("add chain ip6 closeby mine", id="a chain added"),
     ],
 )
-def test_a_foreign_edit_is_seen_within_a_second(space: Space, monitor: Monitor, edit: str) -> None:
+def test_a_foreign_edit_is_seen_at_once(space: Space, monitor: Monitor, edit: str) -> None:
     space.nft(edit)
-    began = time.monotonic()
 
-    assert monitor.wait(5) is Seen.OURS_CHANGED
-    assert time.monotonic() - began < 1
+    assert monitor.wait(0) is Seen.OURS_CHANGED
 
 
 def test_a_foreign_edit_wakes_a_wait_that_began_before_it(space: Space, monitor: Monitor) -> None:
     seen: list[Seen] = []
-    waiting = Thread(target=lambda: seen.append(monitor.wait(5)))
+    waiting = Thread(target=lambda: seen.append(monitor.wait(2 * PATIENCE_S)))
     waiting.start()
 
     space.nft("add table ip other\nadd element ip closeby cluster_ips { 10.96.0.1 }")
 
-    waiting.join(2)
+    waiting.join(PATIENCE_S)
     assert seen == [Seen.OURS_CHANGED]
 
 

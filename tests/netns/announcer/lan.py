@@ -37,15 +37,12 @@ from proxy.sources import KindStatus
 from tests.netns.announcer.heard import Heard, read_heard
 
 T = TypeVar("T")
-
 PATIENCE_S = 60.0
 _LOOK_S = 0.05
 _ECHO_ID = 1  # of no announcer, as those are random
 KEY = b"a key of the tests, long enough"
 V4 = (IP("172.30.0.240"), IP("172.30.0.241"), IP("172.30.0.242"))
 V6 = IP("fd00:172:30::f0")
-
-
 _PLAIN = Service(ServiceName("default/plain"), (IP("10.96.0.1"),), ())
 
 
@@ -205,6 +202,15 @@ class Lan:
     def ask(self, vip: IP, for_s: float = 0.3, to: str = "") -> list[str]:
         """The MACs that answer one question of the client's, each time that they do; `to`: asks that MAC alone."""
         self._ask(vip, to)
+        return self.replies(vip, for_s)
+
+    def answers(self, vip: IP, for_s: float = 0.3, to: str = "") -> list[str]:
+        """As `ask`, where somebody must answer, however late; `for_s` is for more answers after the first."""
+        self._ask(vip, to)
+        return wait_for(lambda: self.replies(vip, _LOOK_S)) + self.replies(vip, for_s)
+
+    def replies(self, vip: IP, for_s: float) -> list[str]:
+        """The MACs in answers that the client hears in so long."""
         return [heard.mac for heard in self.listen(for_s) if heard.vip == vip and heard.kind == "reply"]
 
     def capture(self, vip: IP, for_s: float) -> list[bytes]:
@@ -231,11 +237,10 @@ class Lan:
         found: list[bytes] = []
         until_s = time.monotonic() + for_s
         while time.monotonic() < until_s:
-            captured = self._socket.receive()
-            if captured is None:
+            if (captured := self._socket.receive()) is not None:
+                found.append(captured.data)
+            else:
                 time.sleep(0.002)
-                continue
-            found.append(captured.data)
         return found
 
     def owner(self, vip: IP) -> Node:

@@ -49,6 +49,7 @@ def test_an_address_in_use_is_told_and_taken_when_the_other_host_leaves(lan: Lan
     lan.owner(V4[1])
     mac = read_mac(lan.client)
 
+    wait_for(lambda: all(node.vip(vip) for node in lan.nodes))
     assert wait_for(lambda: foreign(lan, vip)) == {mac}
     assert all("taken" not in line or vip not in line for node in lan.nodes for line in node.log.splitlines())
     for node in lan.nodes:
@@ -64,7 +65,7 @@ def test_an_address_in_use_is_told_and_taken_when_the_other_host_leaves(lan: Lan
     take_back(lan, vip)
 
     owner = lan.owner(vip)
-    assert wait_for(lambda: vip in {one.vip for one in owner.heard[-1].holdings})
+    assert wait_for(lambda: owner.heard and vip in {one.vip for one in owner.heard[-1].holdings})
 
 
 def test_a_host_that_takes_an_address_later_is_told_and_the_owner_stays(lan: Lan) -> None:
@@ -80,13 +81,14 @@ def test_a_host_that_takes_an_address_later_is_told_and_the_owner_stays(lan: Lan
     assert wait_for(lambda: foreign(lan, V4[0])) == {mac}
     heard = [one.mac for one in lan.listen(3.0) if one.vip == V4[0] and one.kind == "gratuitous"]
     assert owner.mac in heard, "it defends the address"
-    assert lan.ask(V4[0]) == [owner.mac]
+    assert lan.answers(V4[0]) == [owner.mac]
 
 
 def test_the_owner_tells_its_proxy_and_whose_the_address_was_before(lan: Lan) -> None:
     lan.start(V4[0])
     owner = lan.owner(V4[0])
     wait_for(lambda: all(found is not None and found.owner for found in (node.vip(V4[0]) for node in lan.nodes)))
+    wait_for(lambda: all(node.heard for node in lan.nodes))
     assert wait_for(lambda: owner.heard[-1].holdings) == (Holding(V4[0], "eth0", Origin("taken")),)
     assert all(not node.heard[-1].holdings for node in lan.nodes if node is not owner)
 

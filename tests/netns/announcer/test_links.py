@@ -56,7 +56,7 @@ def test_an_address_on_another_link_than_the_cards_is_answered_for_without_promi
 
     assert len(answering) == 1
     assert answering[0] in macs
-    assert lan.ask(vip, to=answering[0]) == answering
+    assert lan.answers(vip, to=answering[0]) == answering
     device, times = ("upper0", 0) if kind == "macvlan" else ("eth0", 1)  # a bridge sets its ports to it by itself
     assert all(f"promiscuity {times} " in node.show(device) for node in lan.nodes)
 
@@ -73,7 +73,7 @@ def test_every_packet_about_an_address_speaks_for_its_senders_own_mac(lan: Lan) 
     wait_for(lambda: lan.ask(V4[0]) and lan.ask(V6))
     said += ask_and_capture(lan)
 
-    assert len(said) > 20
+    assert len(said) > 10, "late answers aren't captured"
     assert all(sender == told for sender, told in said)
     assert {told for _sender, told in said} <= {node.mac for node in lan.nodes}
     learned = read_learned(lan.lan)

@@ -61,7 +61,7 @@ def test_a_nodes_state_moves_its_address_and_a_cordon_does_not(lan: Lan) -> None
     owner = lan.owner(VIP)
     lan.tell(NodeState(name(owner), cordoned=True, ready=False))
     for _ in range(10):
-        assert lan.ask(VIP, 0.3) == [owner.mac], "a cordon stops pods, and NotReady for a moment is no news"
+        assert lan.answers(VIP) == [owner.mac], "a cordon stops pods, and NotReady for a moment is no news"
 
     for facts, code in (
         ({"labels": frozenset({(EXCLUDE_LABEL, "")})}, "node-excluded"),
@@ -74,7 +74,7 @@ def test_a_nodes_state_moves_its_address_and_a_cordon_does_not(lan: Lan) -> None
         wait_for(lambda: why(lan, owner) == {code})  # noqa: B023  # used at once
         lan.tell()
         wait_for(lambda: "eligible" in why(lan, owner))  # noqa: B023  # used at once
-        assert lan.ask(VIP) == [heir.mac], "what is good again takes nothing back"
+        assert lan.answers(VIP) == [heir.mac], "what is good again takes nothing back"
         owner = heir
 
 
@@ -84,7 +84,7 @@ def test_with_the_options_a_cordon_moves_and_the_label_does_not(strict: Lan) -> 
     owner = strict.owner(VIP)
     strict.tell(NodeState(name(owner), labels=frozenset({(EXCLUDE_LABEL, "")})))
     for _ in range(10):
-        assert strict.ask(VIP, 0.3) == [owner.mac]
+        assert strict.answers(VIP) == [owner.mac]
 
     strict.tell(NodeState(name(owner), cordoned=True))
     follow(strict, owner)
@@ -106,7 +106,7 @@ def test_an_annotation_drains_a_node_until_it_is_taken_away(lan: Lan) -> None:
     lan.tell()
 
     wait_for(lambda: (found := owner.status()) and not found.draining)
-    assert lan.ask(VIP) == [heir.mac]
+    assert lan.answers(VIP) == [heir.mac]
 
 
 @pytest.mark.parametrize("flags", [("--profile", "calm", "--grace", "5m")])
@@ -151,7 +151,7 @@ def test_advertisements_choose_nodes_and_interfaces(lan: Lan) -> None:
     lan.start(VIP)
 
     assert lan.owner(VIP) in lan.nodes[1:]
-    assert why(lan, lan.nodes[0]) == {"no-matching-advertisement"}
+    wait_for(lambda: why(lan, lan.nodes[0]) == {"no-matching-advertisement"})
 
     rack_a = (Requirement("rack", Operator.NOT_IN, frozenset("b")),)
     one = Advertisement("lan", node_selectors=(rack_a,), preferences=(Preference(7, rack_a),))
@@ -160,7 +160,7 @@ def test_advertisements_choose_nodes_and_interfaces(lan: Lan) -> None:
 
     lan.tell(first, second, third, advertisements=[Advertisement("lan", interfaces=frozenset({"eth9"}))])
     wait_for(lambda: lan.ask(VIP) == [])
-    assert "unknown-interface" in why(lan, lan.nodes[0])
+    wait_for(lambda: "unknown-interface" in why(lan, lan.nodes[0]))
 
     lan.tell(first, second, third, advertisements=[Advertisement("lan", interfaces=frozenset({"eth0", "eth9"}))])
     lan.owner(VIP)

@@ -112,6 +112,7 @@ def test_without_the_flag_the_annotation_changes_nothing_and_who_announces_says_
         lan.tell(advertisements=[SPREAD])
         lan.start(V4[0])
         lan.owner(V4[0])
+        wait_for(lambda: all(node.vip(V4[0]) for node in lan.nodes))
 
         said = [found for node in lan.nodes if (found := node.vip(V4[0])) is not None]
         assert [(found.sharers, found.not_shared) for found in said] == [((), "not-enabled")] * len(lan.nodes)

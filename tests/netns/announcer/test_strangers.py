@@ -10,7 +10,7 @@ import pytest
 
 from e2e.world.netns import run_in
 from proxy.announcer.beat_sockets import GROUP_V4, Ports
-from tests.netns.announcer.lan import V4, V6, Lan, open_lan, wait_for
+from tests.netns.announcer.lan import PATIENCE_S, V4, V6, Lan, open_lan, wait_for
 from tests.netns.announcer.test_announcers import all_agree, others
 
 pytestmark = pytest.mark.netns
@@ -41,7 +41,7 @@ def open_group(lan: Lan, port: int) -> socket.socket:
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(GROUP_V4) + own)
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, own)
         sock.bind(("", port))
-        sock.settimeout(10.0)
+        sock.settimeout(PATIENCE_S)
         return sock
 
     return run_in(lan.client.netns, make)
@@ -66,7 +66,7 @@ def test_replayed_and_damaged_datagrams_change_nothing(calm: Lan) -> None:
                 for port in (PORTS.beats, PORTS.urgent):
                     beats.sendto(bad, (GROUP_V4, port))
                     beats.sendto(bad, (owner.host.ipv4, port + 2))
-            assert calm.ask(V4[0], 0.1) == [owner.mac]
+            assert calm.answers(V4[0], 0.1) == [owner.mac]
 
     assert wait_for(lambda: all_agree(calm, V4[0])) == owner.name
     assert all("taken" not in other.log[said[other.name] :] for other in others(calm, owner))
@@ -91,16 +91,16 @@ def test_a_dead_nodes_replayed_heartbeats_keep_it_no_longer_alive(lan: Lan) -> N
     assert heir != owner.mac
 
 
-def test_any_frames_leave_the_announcers_at_work(lan: Lan) -> None:
-    lan.start(V4[0], V6)
-    lan.owner(V4[0])
-    owner = lan.owner(V6)
+def test_any_frames_leave_the_announcers_at_work(calm: Lan) -> None:
+    calm.start(V4[0], V6)
+    calm.owner(V4[0])
+    owner = calm.owner(V6)
     chance = random.Random(11)
 
     for _ in range(2000):
         kind = chance.choice([b"\x08\x06", b"\x86\xdd", b"\x08\x00"])
-        lan.send(b"\xff" * 6 + b"\x02\0\0\0\0\x77" + kind + chance.randbytes(chance.randrange(120)))
+        calm.send(b"\xff" * 6 + b"\x02\0\0\0\0\x77" + kind + chance.randbytes(chance.randrange(120)))
 
-    assert lan.ask(V6) == [owner.mac]
-    assert len(lan.ask(V4[0])) == 1
-    assert all("Traceback" not in node.log for node in lan.nodes)
+    assert calm.answers(V6) == [owner.mac]
+    assert len(calm.answers(V4[0])) == 1
+    assert all("Traceback" not in node.log for node in calm.nodes)
