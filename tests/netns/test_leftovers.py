@@ -18,6 +18,7 @@ pytestmark = pytest.mark.netns
 needs_iptables = pytest.mark.skipif(
     not (shutil.which("iptables-nft-save") and shutil.which("ipset")), reason="no iptables or ipset on this host"
 )
+WAIT = ("--wait", "60")  # for the lock of iptables-legacy, which is the whole machine's
 TOOLS = ("iptables-legacy", "iptables-nft", "ip6tables-legacy", "ip6tables-nft")
 KUBE_PROXY = """\
 *nat
@@ -91,9 +92,9 @@ def cleanup(space: Space) -> subprocess.CompletedProcess[str]:
 @needs_iptables
 @pytest.mark.parametrize("tool", TOOLS)
 def test_its_chains_go_from_iptables_and_others_stay(space: Space, tool: str) -> None:
-    run(space, f"{tool}-restore", "--noflush", text=OTHERS)
+    run(space, f"{tool}-restore", "--noflush", *WAIT, text=OTHERS)
     before = rules(space, tool)
-    run(space, f"{tool}-restore", "--noflush", text=KUBE_PROXY)
+    run(space, f"{tool}-restore", "--noflush", *WAIT, text=KUBE_PROXY)
     assert len(rules(space, tool) - before) == 17
 
     said = told(space)
@@ -109,7 +110,7 @@ def test_its_chains_go_from_iptables_and_others_stay(space: Space, tool: str) ->
 
 @needs_iptables
 def test_a_chain_that_others_use_stays_and_is_named(space: Space) -> None:
-    run(space, "iptables-nft-restore", "--noflush", text=KUBE_PROXY)
+    run(space, "iptables-nft-restore", "--noflush", *WAIT, text=KUBE_PROXY)
     run(space, "iptables-nft", "-t", "nat", "-N", "KUBE-HOSTPORTS")
     run(space, "iptables-nft", "-t", "nat", "-A", "KUBE-HOSTPORTS", "-j", "KUBE-MARK-MASQ")
 

@@ -3,13 +3,16 @@
 import os
 import socket
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from proxy.control import AlreadyRunningError, LockError, hold_lock, read_dump, serve_control
+
+PATIENCE_S = 60.0
 
 
 class Served:
@@ -35,6 +38,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     made.server.server_close()
 
 
+def until(true: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < deadline_s, "it never came true"
+        time.sleep(0.005)
+
+
 def test_a_client_gets_the_whole_dump_as_it_is_now(served: Served) -> None:
     served.dumps = [b"x" * 5_000_000, b"second"]
 
@@ -56,11 +66,13 @@ def test_a_socket_file_that_a_dead_daemon_left_is_replaced(served: Served) -> No
 
 def test_a_client_that_leaves_early_harms_nobody(served: Served) -> None:
     served.dumps = [b"x" * 5_000_000] * 2
-    with socket.socket(socket.AF_UNIX) as hasty:
-        hasty.connect(str(served.path))
-        hasty.recv(1)
+    with capture_logs() as logs:
+        with socket.socket(socket.AF_UNIX) as hasty:
+            hasty.connect(str(served.path))
+            hasty.recv(1)
 
-    assert len(read_dump(served.path)) == 5_000_000
+        assert len(read_dump(served.path)) == 5_000_000
+        until(lambda: [line["event"] for line in logs] == ["dump_cut"])
 
 
 def test_a_dump_that_fails_ends_its_connection_and_not_the_server(served: Served) -> None:
