@@ -87,10 +87,10 @@ def test_seventy_thousand_endpoints_in_one_service(world: World, box: tuple[Daem
     write(folder, "web", [service("web", VIP, {"http": 80}), *slices])
     wait_for(lambda: in_use(daemon) == ENDPOINTS, "all endpoints are in use", timeout_s=120)
 
-    many = probe(world, {"client": [Target("tcp", VIP, 80, TRIES)]})["client"][0]
+    many = probe(world, {"client": [Target("tcp", VIP, 80, TRIES, timeout_s=10.0)]})["client"][0]
     write(folder, "web", [service("web", VIP, {"http": 80}), *slices[:1]])
     wait_for(lambda: in_use(daemon) == A_SLICE, "one slice is left", timeout_s=120)
-    few = probe(world, {"client": [Target("tcp", VIP, 80, TRIES)]})["client"][0]
+    few = probe(world, {"client": [Target("tcp", VIP, 80, TRIES, timeout_s=10.0)]})["client"][0]
 
     assert many.answers == few.answers == {"web": TRIES}
     assert daemon.events("sync_failed") == []
@@ -105,6 +105,8 @@ def test_a_service_with_two_hundred_ports(world: World, box: tuple[Daemon, Path]
     write(folder, "wide", [service("wide", VIP, ports), slice_of_all])
     wait_for(lambda: in_use(daemon) == PORTS, "all ports have their endpoint")
 
-    tallies = probe(world, {"client": [Target("tcp", VIP, number, 3) for number in ports.values()]})["client"]
+    tallies = probe(world, {"client": [Target("tcp", VIP, number, 3, timeout_s=10.0) for number in ports.values()]})[
+        "client"
+    ]
 
     assert [tally.answers for tally in tallies] == [{"web": 3}] * PORTS

@@ -7,7 +7,7 @@ from e2e.world.hosts import Host
 from e2e.world.netns import run_in
 
 _REQUEST = b"GET / HTTP/1.1\r\nHost: world\r\n\r\n"
-_TIMEOUT_S = 5.0
+_TIMEOUT_S = 30.0
 
 
 def connect(client: Host, target: Target) -> socket.socket:

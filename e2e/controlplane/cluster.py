@@ -4,6 +4,7 @@ import secrets
 import socket
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -26,6 +27,8 @@ from e2e.controlplane.waiting import wait_for
 _START_TIMEOUT_S = 180.0  # seconds on a quiet machine; one that ends by itself is told of at once
 _KUBECTL_TIMEOUT_S = 120.0
 _TOKEN_LIFE_S = 24 * 3600
+_CONNECTIONS_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LOWEST_PORT, _HIGHEST_PORT = 10_000, 65_535
 _FOLDER_LIMIT = 90  # Linux takes socket paths of 107 bytes
 
 
@@ -194,8 +197,14 @@ class ControlPlane:
 
 
 def free_port(address: str) -> int:
-    """A port free at this moment in this process's namespace; in another one it is most likely free too."""
+    """A port free at this moment in this process's namespace; in another one it is most likely free too.
+
+    None of those that the kernel gives to connections: one of these might have it while its server is away.
+    """
+    first, last = (int(word) for word in _CONNECTIONS_PORTS.read_text().split())
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    ports = [*range(_LOWEST_PORT, first), *range(last + 1, _HIGHEST_PORT + 1)] or [0]  # 0: the kernel's choice
+    while True:
+        with socket.socket(family, socket.SOCK_STREAM) as probe, suppress(OSError):
+            probe.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", secrets.choice(ports)))
+            return int(probe.getsockname()[1])
