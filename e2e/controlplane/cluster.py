@@ -83,6 +83,7 @@ class ControlPlane:
             etcd = self._run("etcd", etcd_flags(self._files))
             self._await(etcd, self._files.etcd_socket.exists)
             self.start_apiserver()
+            wait_for(self._has_namespaces, "the API server has made its namespaces", timeout_s=_START_TIMEOUT_S)
             self._run_controllers()
         except BaseException:
             self.stop()
@@ -194,6 +195,11 @@ class ControlPlane:
             return self.api.text("/readyz") == "ok"
         except (ApiError, UnreachableError):
             return False
+
+    def _has_namespaces(self) -> bool:
+        """It makes them itself, and is ready a moment before."""
+        names = {one["metadata"]["name"] for one in self.api.items("Namespace")}
+        return names >= {"default", "kube-system"}
 
 
 def free_port(address: str) -> int:
