@@ -135,7 +135,8 @@ def test_a_printer_that_has_a_services_address_stands_in_its_status_until_it_lea
         stranger = {"ip": VIP, "mac": mac, "interface": "eth0"}
         wait_for(lambda: [one[1:] for one in lan.told()] == [([], [stranger])], "one node has told of it")
         wait_for(lambda: {vip.foreign for vip in lan.known()} == {mac}, "all announcers have met it")
-        assert [(vip.owner, vip.mine) for vip in lan.known()] == [("", "none")] * len(NAMES), "nobody takes it"
+        known = wait_for(lan.known, "all announcers answer")
+        assert [(vip.owner, vip.mine) for vip in known] == [("", "none")] * len(NAMES), "nobody takes it"
         assert all(f"{said}, so nobody takes it" in lan.who_announces(name) for name in NAMES)
 
     owner = wait_for(lan.owner, "a node takes it", timeout_s=PATIENCE_S)

@@ -203,8 +203,12 @@ def test_daemons_have_every_metric_that_rules_and_dashboard_ask_for(cluster: Clu
     proxy = cluster.daemons["north-1"]
     there = set()
     for port in pages:
-        wait_for(lambda: proxy.http(port, "/metrics")[0] == 200, f"port {port} answers", timeout_s=120)  # noqa: B023  # in its round
-        for family in text_string_to_metric_families(proxy.http(port, "/metrics")[1]):
+
+        def look() -> str:
+            code, page = proxy.http(port, "/metrics")  # noqa: B023  # in its round
+            return page if code == 200 else ""
+
+        for family in text_string_to_metric_families(wait_for(look, f"port {port} answers", timeout_s=120)):
             endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "info": ("_info",)}
             there |= {family.name + ending for ending in endings.get(family.type, ("",))}
 
