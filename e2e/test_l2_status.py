@@ -22,7 +22,7 @@ pytestmark = pytest.mark.e2e
 
 NODES = ("north-1", "north-2", "south-1")
 V4, V6 = "172.30.0.240", "fd00:172:30::f0"
-IDLE_S = 15.0
+IDLE_S = LOOK_AGAIN_S + 5
 PATIENCE_S = 90.0
 OURS = "/apis/closeby.dev/v1beta1/servicel2statuses"
 TWIN = f"/apis/metallb.io/v1beta1/namespaces/{NAMESPACE}/servicel2statuses"
@@ -121,10 +121,11 @@ class Story:
         return [one.get("note") or one.get("message", "") for one in about if one["reason"] == reason]
 
     def requests(self) -> float:
-        """How many the API server has had for either kind."""
+        """How many the API server has had for either kind; not watches, which proxies have none of, and controllers."""
         text = self.cluster.api.text("/metrics")
         lines = [line for line in text.splitlines() if line.startswith("apiserver_request_total{")]
-        return sum(float(line.rpartition(" ")[2]) for line in lines if 'resource="servicel2statuses"' in line)
+        ours = [line for line in lines if 'resource="servicel2statuses"' in line and 'verb="WATCH"' not in line]
+        return sum(float(line.rpartition(" ")[2]) for line in ours)
 
     def await_owner(self, *vips: str) -> str:
         """The node that announces them all, and says so."""
@@ -177,8 +178,12 @@ def test_an_address_is_told_of_by_its_node_in_both_kinds_and_with_the_service_al
         "metallb.io/service-name": "web",
         "metallb.io/service-namespace": story.space.name,
     }
-    said = wait_for(lambda: story.events("web", "nodeAssigned"), "an Event says so")
-    assert said == [f'announcing from node "{owner}" with protocol "layer2": {V4} on eth0']
+    said = f'announcing from node "{owner}" with protocol "layer2": {V4} on eth0'
+
+    def notes() -> list[str]:  # nodes that came up apart may have had it one after the other
+        return [note for note in story.events("web", "nodeAssigned") if note.startswith(said)]
+
+    assert len(wait_for(notes, "an Event says so")) == 1
 
     story.cluster.api.delete("Service", f"{story.space.name}/web")
 
@@ -206,14 +211,16 @@ def test_while_nothing_changes_nothing_is_asked_or_written(story: Story) -> None
     story.serve("web", V4, V6)
     wait_for(lambda: story.told() == [V4, V6], "both are told", timeout_s=PATIENCE_S)
     wait_for(lambda: story.nodes(TWIN).keys() == story.nodes().keys(), "in both kinds", timeout_s=PATIENCE_S)
-    time.sleep(LOOK_AGAIN_S + IDLE_S)  # until what the announcers' start made has settled
-    before, versions = story.requests(), _versions(story)
+    time.sleep(IDLE_S)  # until what the announcers' start made has settled
 
-    time.sleep(IDLE_S)
-    asked = story.requests() - before  # of which two by the line above
+    def is_idle() -> bool:
+        before, versions = story.requests(), _versions(story)
+        time.sleep(IDLE_S)
+        asked = story.requests() - before  # of which two by this test
+        return _versions(story) == versions and asked == 2
 
-    assert _versions(story) == versions
-    assert asked == 2, "by this test"
+    # Controllers ask as well, now and then: for a namespace that goes, and when they meet a new kind.
+    wait_for(is_idle, f"{IDLE_S:g} s without a request", timeout_s=3 * IDLE_S)
 
 
 def _versions(story: Story) -> dict[str, str]:
@@ -254,10 +261,12 @@ def test_an_address_that_another_host_has_is_told_of_and_taken_once_it_leaves(st
         def conflicts() -> list[str]:
             return [one["mac"] for found in story.objects() for one in found["status"]["conflicts"]]
 
-        (mac,) = wait_for(conflicts, "a node says who has it", timeout_s=PATIENCE_S)
+        # While nodes come up the one that would take it may change, and the one before tells of it a moment longer.
+        wait_for(lambda: len(conflicts()) == 1, "one node says who has it", timeout_s=PATIENCE_S)
+        (mac,) = set(wait_for(conflicts, "and goes on saying so"))
         assert all(vips == [] for vips in story.nodes().values())
         said = f"the host {mac} on eth0, which is no node, answers for {V4}: it isn't announced until that ends"
-        wait_for(lambda: story.events("web", "AddressConflict") == [said], "an Event says so")
+        wait_for(lambda: set(story.events("web", "AddressConflict")) == {said}, "an Event says so")
         assert story.objects(TWIN) == []
     finally:
         run_ip({outside.netns: [f"address del {V4}/32 dev eth0"]})
