@@ -24,6 +24,7 @@ from e2e.controlplane.waiting import wait_for
 from e2e.deploy.container import Container, Given, oci_config, unpack
 from e2e.deploy.rendering import DEPLOY, kustomize
 from e2e.world.clients import Target
+from proxy.addresses.follow import list_resources
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -128,7 +129,7 @@ def test_the_daemon_sets_rights_are_all_that_it_takes(cluster: Cluster, space: S
         container.exec("/usr/local/bin/closeby", "verify")  # exit code 0: the kernel has what it should
         removed = container.exec("/usr/local/bin/closeby", "cleanup", "--kube-proxy")
         events = container.events()
-        code = container.stop(10)
+        code = container.stop(60)
 
     assert "south-1" in said
     assert removed == "kube-proxy left nothing here.\n"
@@ -186,10 +187,10 @@ def test_the_cleanup_takes_the_tables_away_with_the_same_rights(node: Node) -> N
     assert not [table for table in TABLES if table in list_rules(node.netns)]
 
 
-def can_be_watched(cluster: Cluster, resource: str) -> bool:
-    """Not right after the resource is defined: lists are answered then, watches refused with 429."""
+def can_be_watched(cluster: Cluster, path: str) -> bool:
+    """Not right after the resource is asked for first: lists are answered then, watches refused with 429."""
     try:
-        cluster.api.text(f"/apis/closeby.dev/v1beta1/{resource}?watch=true&timeoutSeconds=1")
+        cluster.api.text(f"{path}?watch=true&timeoutSeconds=1")
     except ApiError:
         return False
     return True
@@ -200,7 +201,9 @@ def test_the_controllers_deployment_takes_no_right_of_its_node(
 ) -> None:
     install(cluster.plane, tmp_path)
     cluster.plane.kubectl("apply", "-f", str(DEPLOY / "crds/closeby/servicel2statuses.yaml"))
-    wait_for(lambda: can_be_watched(cluster, "servicel2statuses"), "the server has made its storage", timeout_s=120)
+    for resource in list_resources(NAMESPACE):
+        if resource.path.startswith("/apis/"):
+            wait_for(lambda: can_be_watched(cluster, resource.path), f"storage for {resource.kind}", timeout_s=120)  # noqa: B023  # in its round
     shop = Shop(cluster.api, space.name)
     shop.pool("first", "192.0.2.112/30")
     account = tmp_path / "account"
@@ -216,7 +219,7 @@ def test_the_controllers_deployment_takes_no_right_of_its_node(
     with Container("controller", image, config) as container:
         shop.service("web")
         shop.await_ips("web", "192.0.2.112")
-        code = container.stop(10)
+        code = container.stop(60)
 
     assert code == 0
     assert [event for event in container.events() if event["level"] != "info"] == []
@@ -261,10 +264,10 @@ def test_the_announcer_answers_with_no_right_but_packets_and_an_update_moves_not
 
         second = running.enter_context(announcers[1])
         await_announcing(second)
-        assert first.stop(10) == 0
+        assert first.stop(60) == 0
         cluster.await_served(Target("tcp", VIP, PORT), served)
         said = json.loads(second.exec("/usr/local/bin/closeby", "who-announces", VIP, "-o", "json"))
-        assert second.stop(10) == 0
+        assert second.stop(60) == 0
 
     assert said["vips"][0]["owner"] == NODE
     assert [event for event in first.events() + second.events() if event["level"] in {"warning", "error"}] == []
