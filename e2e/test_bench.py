@@ -33,7 +33,7 @@ def test_both_proxies_are_measured_and_nothing_is_left(kube_binary: Path, tmp_pa
     )
 
     process = start_bench(f"--markdown={markdown}")
-    said, progress = process.communicate(timeout=180)
+    said, progress = process.communicate(timeout=280)
 
     assert process.returncode == 0, progress
     rows = [json.loads(line) for line in said.splitlines()]
@@ -55,14 +55,15 @@ def test_both_proxies_are_measured_and_nothing_is_left(kube_binary: Path, tmp_pa
 def test_an_interrupted_benchmark_leaves_nothing(kube_binary: Path, tmp_path: Path) -> None:
     assert kube_binary.exists()
     process = start_bench("--no-peer", f"--folder={tmp_path}")
-    wait_for((tmp_path / "20x3" / "logs" / "closeby.log").exists, "closeby was started", timeout_s=40)
+    wait_for((tmp_path / "20x3" / "logs" / "closeby.log").exists, "closeby was started", timeout_s=180)
 
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=90)
 
     assert process.returncode != 0
     assert list_namespaces(f"closeby-bench-{process.pid}-") == []
-    assert processes_of(tmp_path) == []
+    # One that was just being started isn't ended but dies with its parent, by the kernel, a moment later.
+    wait_for(lambda: not processes_of(tmp_path), "no process is left")
 
 
 def processes_of(folder: Path) -> list[int]:

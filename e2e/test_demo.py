@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from e2e.world import netns
 pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parents[1]
-_END_S = 20.0
+_END_S = 90.0
 
 
 @contextmanager
@@ -136,7 +137,10 @@ def begin_to_end(demo: subprocess.Popen[str], number: signal.Signals, label: str
     scratches = {path for pid in inhabitants for path in find_scratches(pid)}
     os.kill(demo.pid, number)
     demo.communicate(timeout=_END_S)
-    processes = [f"process {pid}" for pid in inhabitants if is_running(pid)]
+    deadline = time.monotonic() + _END_S  # one that was just being started dies with its parent, a moment later
+    while (running := [pid for pid in inhabitants if is_running(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    processes = [f"process {pid}" for pid in running]
     return [*netns.list_namespaces(prefix), *processes, *(path for path in scratches if Path(path).exists())]
 
 

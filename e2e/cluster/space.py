@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from e2e.cluster.cluster import Cluster
-from e2e.controlplane.api import Object
+from e2e.controlplane.api import ApiError, Object
 from e2e.controlplane.objects import add_namespace, add_running_pod, pod, pod_status, service
 from e2e.controlplane.waiting import wait_for
 from e2e.world.clients import Target
@@ -34,9 +34,16 @@ class Space:
         """Nothing of it is left; the controllers take the Services' slices away in their own time."""
         for kind in ("DaemonSet", "Service", "Pod"):
             for item in self._api.items(kind, self.name):
-                self._api.delete(kind, f"{self.name}/{item['metadata']['name']}")
+                self._drop(kind, f"{self.name}/{item['metadata']['name']}")
         self._cluster.world.remove_pods(self._pods)
         self._api.delete("Namespace", self.name)
+
+    def _drop(self, kind: str, name: str) -> None:
+        try:
+            self._api.delete(kind, name)
+        except ApiError as error:  # a DaemonSet's pod goes with it, by the hand of a controller
+            if error.code != 404:
+                raise
 
     def add_pods(self, app: str, nodes: Sequence[str]) -> tuple[str, ...]:
         """Ready pods, one for each mention of a node; their names."""

@@ -18,7 +18,7 @@ from e2e.world.clients import Target, Traffic, probe
 from e2e.world.cluster import World
 from e2e.world.hosts import CLUSTER_CIDRS
 
-_READY_S = 20.0
+_READY_S = 90.0
 _DROP_S = 0.5  # less than the second after which a SYN is sent again
 _ANSWER_S = 2.0
 _BEFORE_S = 0.5  # how long traffic runs before a change, and after it
