@@ -98,6 +98,12 @@ class Shop:
         if full not in self._pools:
             self._pools.append(full)
 
+    def await_pools(self) -> None:
+        """Returns once the controller has told of every pool: it hears of Services and of pools by separate watches."""
+        for full in self._pools:
+            path = f"{NAMESPACE}/{full}"
+            wait_for(lambda: self.api.get("IPAddressPool", path).get("status"), f"pool {full} is known")  # noqa: B023  # in its round
+
     def advertise(self, pool: str, **spec: Any) -> None:  # noqa: ANN401  # as above
         """An L2Advertisement of the pool's name, for its addresses."""
         name = f"{self.name}-{pool}"

@@ -51,6 +51,9 @@ def test_pools_are_for_namespaces_and_services_by_label(shop: Shop) -> None:
     shop.pool("b-front", "203.0.113.8/30", serviceAllocation=front | {"priority": 1})
     shop.pool("c-later", "203.0.113.16/30", serviceAllocation={"namespaceSelectors": [ours], "priority": 20})
     shop.pool("d-sooner", "203.0.113.24/30", serviceAllocation={"namespaces": [shop.name], "priority": 10})
+    shop.await_pools()
+    shop.service("probe", asks={"address-pool": f"{shop.name}-c-later"})
+    shop.await_ips("probe", "203.0.113.16")  # so the namespace's labels are known as well
     shop.service("front", labels={"tier": "front"})
     shop.service("back")
 
