@@ -55,8 +55,12 @@ def test_both_proxies_are_measured_and_nothing_is_left(kube_binary: Path, tmp_pa
 def test_an_interrupted_benchmark_leaves_nothing(kube_binary: Path, tmp_path: Path) -> None:
     assert kube_binary.exists()
     process = start_bench("--no-peer", f"--folder={tmp_path}")
-    wait_for((tmp_path / "20x3" / "logs" / "closeby.log").exists, "closeby was started", timeout_s=180)
 
+    def is_started() -> bool:
+        assert process.poll() is None, process.communicate()
+        return (tmp_path / "20x3" / "logs" / "closeby.log").exists()
+
+    wait_for(is_started, "closeby was started", timeout_s=180)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=90)
 
