@@ -201,7 +201,7 @@ def release(draft: Draft, hold: Hold, note: Note = Note.RELEASED) -> None:
 
 
 def flush_claims(draft: Draft) -> None:
-    """Tell what this step let go and claimed, with heirs, in one message each: they could overtake each other."""
+    """Tell what this step let go and claimed, with heirs, in one message each."""
     if draft.released:
         tell(draft, draft.released)
         draft.released = []

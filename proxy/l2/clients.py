@@ -60,7 +60,7 @@ def pass_on(draft: Draft, key: Key, stayed: Mapping[MemberId, int]) -> None:
 
 
 def pass_due(draft: Draft) -> None:
-    """One message, of a few clients of one key: of several that are sent together one may overtake another."""
+    """One message, of a few clients of one key."""
     passing = draft.state.passing
     due = [entry for entry in passing[:PASSED_A_TICK] if entry[0] <= draft.now and entry[1] == passing[0][1]]
     if not due:

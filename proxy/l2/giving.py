@@ -178,7 +178,6 @@ def hear_offer(draft: Draft, member: Member, offer: Offer) -> None:
             continue
         known = known._replace(epoch=max(epoch, known.epoch))
         draft.report(Note.RECEIVED, key, member.id)
-        draft.set(spread_s=draft.now)  # an offer at once could overtake the claim, which nobody would hear then
         mine = Mine.QUIET if offer.quiet else Mine.HOLD
         until_s = draft.now + offer.grace_s if offer.quiet else LATER
         own(draft, replace(hold, known=known), mine, until_s, member.id)
@@ -203,10 +202,7 @@ def mature(draft: Draft, hold: Hold) -> None:
 
 
 def balance(draft: Draft) -> None:
-    """An owner of more than its share lets one go in ten seconds, once members have been stable for a minute (F15).
-
-    None within ten seconds after it was given one.
-    """
+    """An owner of more than its share lets one go in ten seconds, once members have been stable for a minute (F15)."""
     state = draft.state
     calm = draft.now - state.joined_s >= STABLE_S and draft.now - state.spread_s >= SPREAD_S
     if not draft.settings.spreads or not calm:

@@ -46,11 +46,12 @@ from proxy.l2.events import (
 )
 from proxy.l2.guard import guard, saw_frame, watch_wires
 from proxy.l2.hearing import channel_of, is_up
-from proxy.l2.messages import Bye, Claims, Clients, Offer, Release, Want
+from proxy.l2.messages import Beat, Bye, Claims, Clients, Offer, Release, Want
 from proxy.l2.pace import TICKS_AN_INTERVAL, choose_pause_s, says_otherwise
 from proxy.l2.placing import place_of, standings
 from proxy.l2.state import Hold, State
 from proxy.l2.types import LATER, NEVER, NOBODY, NODE_NETWORK, OWNING, MemberId
+from proxy.l2.words import news_of, note_word
 
 SLOW_S = 1.0
 MOST_CHANGES = 300  # of keys in one step: thousands would make us late, and whoever is late begins anew
@@ -228,10 +229,14 @@ def _receive(draft: Draft, event: Received) -> None:
         _hear_bye(draft, member.id)
         return
     member = beats.hear(draft, event, member)
-    seq = event.message.header.seq
-    if isinstance(body, Claims) and seq > draft.members[member.id].claims_seq:
-        draft.put_member(replace(draft.members[member.id], claims_seq=seq))
-        claims.hear_claims(draft, draft.members[member.id], body)
+    seq, words = event.message.header.seq, member.words
+    if not isinstance(body, Beat):
+        member = replace(draft.members[member.id], words=note_word(words, seq, body))
+        draft.put_member(member)
+    if isinstance(body, Claims):
+        news = news_of(words, seq, body)
+        if news is not None:
+            claims.hear_claims(draft, member, news)
     elif isinstance(body, Want):
         claims.tell_all(draft, event.channel, member.id)
     elif isinstance(body, Offer):

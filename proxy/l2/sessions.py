@@ -1,7 +1,8 @@
 """Rule 1: whose message it is, and whether it is new. What comes through is a sign of life.
 
-A start has a random session, which is accepted after one challenge; within it only rising numbers are. No wall clock
-and no stored counter can then ban a node whose clock went back or whose disk is new (F9).
+A start has a random session, which is accepted after one challenge; within it only rising numbers are, and words that
+were overtaken on their way. No wall clock and no stored counter can then ban a node whose clock went back or whose disk
+is new (F9).
 """
 
 import hashlib
@@ -16,6 +17,7 @@ from proxy.l2.guard import saw_frame, stood_still
 from proxy.l2.messages import Answer, Beat, Challenge, Header
 from proxy.l2.state import Member
 from proxy.l2.types import NODE_NETWORK, MemberId
+from proxy.l2.words import may_be_new
 
 
 def admit(draft: Draft, event: Received) -> Member | None:
@@ -41,8 +43,16 @@ def admit(draft: Draft, event: Received) -> Member | None:
             return None
         member = _accept(draft, member, header, body)
     elif header.seq <= member.seqs.get(channel, -1):
-        return None
+        return member if _is_late_news(draft, event, member) else None
     return _note_header(draft, event, member)
+
+
+def _is_late_news(draft: Draft, event: Received, member: Member) -> bool:
+    """Whether it was overtaken, by no more than an interval, and wasn't heard yet."""
+    header, came_s = event.message.header, draft.now - event.age_s
+    if member.clock is None or -member.clock.stood_s(header.clock_s, came_s) > draft.timing.interval_s:
+        return False
+    return may_be_new(member.words, header.seq, event.message.body)
 
 
 def _proves(member: Member, header: Header, answer: Answer) -> bool:

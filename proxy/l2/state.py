@@ -25,6 +25,7 @@ from proxy.l2.types import (
     Version,
     member_id,
 )
+from proxy.l2.words import Words
 
 
 class Path(msgspec.Struct, frozen=True, gc=False):
@@ -60,7 +61,7 @@ class Member(msgspec.Struct, frozen=True, gc=False):
     session: int | None = None  # None: none was accepted yet
     past: frozenset[int] = frozenset()  # sessions that are over
     seqs: Mapping[Channel, int] = msgspec.field(default_factory=dict)
-    claims_seq: int = -1
+    words: Words = ()  # the newest, of those that may be heard late
     asked: tuple[int, int] = (0, 0)  # the session that was challenged, and the nonce
     asked_s: float = NEVER
     clock: Clock | None = None  # its own, beside ours; None: it said nothing yet
@@ -217,7 +218,7 @@ class State(msgspec.Struct, frozen=True):
     stopped: bool = False
     joined_s: float = NEVER  # when a member was last new
     up_s: float = NEVER
-    spread_s: float = NEVER  # when an address was last let go for balance, or given to us
+    spread_s: float = NEVER  # when an address was last let go for balance
     fresh_s: float = NEVER  # what the API said then is in the table
     proxy_gone: bool = False
     drained: bool = False

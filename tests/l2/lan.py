@@ -21,12 +21,8 @@ class Frames(StrEnum):
 class Lan:
     """Wires and the node network, which is the first of them unless `separate`."""
 
-    def __init__(
-        self, chance: random.Random, *, separate: bool, isolated: bool = False, in_order: bool = False
-    ) -> None:
+    def __init__(self, chance: random.Random, *, separate: bool, isolated: bool = False) -> None:
         self.chance = chance
-        self.in_order = in_order
-        self.last_s: dict[tuple[str, str, Channel], float] = {}  # when the last message arrives; of those in order
         self.separate = separate
         self.isolated = isolated  # members from each other, on wires
         self.loss = 0.0
@@ -52,15 +48,8 @@ class Lan:
         return name in self.off_network if place == NODE_NETWORK else place == WIRE and name in self.unplugged
 
     def delay_s(self) -> float:
-        """From 0.2 to 1.5 ms."""
+        """From 0.2 to 1.5 ms: what is sent in one moment arrives in any order."""
         return 0.0002 + 0.0013 * self.chance.random()
-
-    def arrival_s(self, now: float, way: tuple[str, str, Channel]) -> float:
-        """When a message that is sent now arrives."""
-        arrival_s = now + self.delay_s()
-        if self.in_order:
-            arrival_s = self.last_s[way] = max(arrival_s, self.last_s.get(way, arrival_s))
-        return arrival_s
 
     def separate_groups(self, these: Iterable[str], those: Iterable[str], *, only_messages: bool = False) -> None:
         """Cut both ways, on every channel."""

@@ -43,7 +43,6 @@ class World(NamedTuple):
     wires: int = 1  # on which the addresses are, in turn; only the first may be the node network, too
     isolated: bool = False  # as by a switch with isolated ports: no member hears another on a wire
     settings: Settings = Settings(NodeName(""))
-    in_order: bool = False  # no message of one member overtakes another on its channel, as on a LAN that is well
 
 
 class Simulation(Watch):
@@ -54,7 +53,7 @@ class Simulation(Watch):
         self.world = world
         self.chance = random.Random(world.seed)
         self.wires = WIRES[: world.wires]
-        self.lan = Lan(self.chance, separate=world.separate, isolated=world.isolated, in_order=world.in_order)
+        self.lan = Lan(self.chance, separate=world.separate, isolated=world.isolated)
         self.queue: list[tuple[float, int, Callable[[], None]]] = []
         self.order = 0
         self.keys = [
@@ -230,8 +229,7 @@ class Simulation(Watch):
         receivers = self.nodes.values() if to == NOBODY else [self.by_id.get(to)]
         for receiver in receivers:
             if receiver is not None and receiver is not node and self._passes(node, receiver, action):
-                arrival_s = self.lan.arrival_s(self.now, (node.name, receiver.name, action.channel))
-                self.at(arrival_s, partial(self._hear, receiver, event, action.key_id))
+                self.after(self.lan.delay_s(), partial(self._hear, receiver, event, action.key_id))
 
     def _hear(self, receiver: Node, event: Received, key_id: int) -> None:
         """What is signed by a key that the receiver doesn't have never reaches the machine."""

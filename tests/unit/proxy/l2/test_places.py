@@ -201,21 +201,3 @@ def test_an_address_is_moved_by_hand() -> None:
 
     assert simulation.owner_of(key) == target
     assert simulation.longest_s(0, since_s) == 0
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_who_was_given_an_address_too_many_lets_one_go_ten_seconds_later(seed: int) -> None:
-    """At once the offer could overtake the claim, which the giver would then not hear: two would answer."""
-    simulation = started(seed, vips=3)
-    simulation.run(70)  # members are stable
-    since_s = simulation.now
-    key = simulation.keys[0]
-    owner = simulation.owner_of(key)
-    simulation.tell(owner, MoveAsked(key, member_id(NodeName(others(simulation, owner)[0]))))
-    simulation.run(9)
-    loads = Counter(map(simulation.owner_of, simulation.keys))
-    simulation.run(6)
-
-    assert sorted(loads.values()) == [1, 2]
-    assert Counter(map(simulation.owner_of, simulation.keys)) == Counter({"n1": 1, "n2": 1, "n3": 1})
-    assert simulation.longest_s(2, since_s) <= SAMPLE_S
