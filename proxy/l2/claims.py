@@ -52,6 +52,8 @@ def _hear_claim(draft: Draft, member: Member, entry: ClaimState, *, listed: bool
         return _hear_of_myself(draft, hold, entry)
     if entry.version < hold.known:
         return _contradict(draft, hold, entry)
+    if member.id != entry.version.owner:
+        entry = replace(entry, quiet=True)  # nobody but the owner knows that clients were told
     if entry.released:
         # A list tells what nobody has; only a word of its own says that the owner let go now.
         _hear_release(draft, (hold, member.id), entry, at_once=member.id == entry.version.owner and not listed)
