@@ -83,7 +83,7 @@ UNUSABLE = Gauge(
 )
 LOOP_ERRORS = Counter("closeby_loop_errors", "Errors of the loop that were not expected; each has a trace in the log.")
 ELEMENTS_WRITTEN = Counter("closeby_elements_written", "Elements that were changed in the kernel.", ["verb"])
-_SCRAPE_PAUSES_S = (0.001, 0.005, 0.02, 0.1, 0.0)  # between tries; the last state is shown as it is
+_SCRAPE_PAUSES_S = (0.001, 0.005, 0.02, 0.1, 0.4, 0.5)  # between tries
 # The maps whose elements count new connections.
 COUNTED_SETS = tuple(
     SetId(family, name)
@@ -129,14 +129,17 @@ class KernelCollector(Collector):
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """The families below, of one state: if a change was written while the counters were read, read them again."""
-        for pause_s in _SCRAPE_PAUSES_S:
+        """The families below, of one state: if a change was written while the counters were read, read them again.
+
+        Where that never ends connections are left out: a gap is harmless, a count that falls reads as a restart.
+        """
+        for pause_s in (*_SCRAPE_PAUSES_S, 0.0):
             state = self._published()
             counters = self._count()
             if not state.writing and self._published() is state:
+                yield render_connections(state, counters)
                 break
             time.sleep(pause_s)
-        yield render_connections(state, counters)
         yield render_tiers(state)
         yield render_no_local(state)
         yield render_skipped(state)
