@@ -94,8 +94,9 @@ class Rig:
 
     def bound_to(self, client: str, target: Target) -> str:
         """The one server that answers the client there."""
-        (server,) = self.ask(client, target)
-        return server
+        answered = self.ask(client, target)
+        assert len(answered) == 1, f"{client} at {target}: {dict(answered)}, and {self.bindings()}"
+        return next(iter(answered))
 
     def bindings(self, protocol: Protocol = Protocol.TCP) -> str:
         """What nft lists of the IPv4 map of bindings."""
