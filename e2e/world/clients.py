@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, Self
 from e2e.world.hosts import Host
 from e2e.world.processes import Clients, Errand, read_answer, start_client, stop_programs
 
-_LOOP_PORTS = 4096  # source ports that a stream of datagrams is given: 16 s of one every 4 ms
+_LOOP_PORTS = 4096  # source ports that a stream is given: 16 s of one every 4 ms
 
 
 class Hosts(Protocol):
@@ -85,8 +85,8 @@ def probe(world: Hosts, orders: Mapping[str, Sequence[Target]]) -> dict[str, tup
     started: dict[str, subprocess.Popen[str]] = {}
     try:
         for host, targets in orders.items():
-            exchanges = sum(target.tries for target in targets if target.protocol == "udp")
-            started[host] = start_client(world.host(host).netns, "probe", _order(world, host, targets, exchanges))
+            ports = max(Counter(target.protocol for target in targets for _ in range(target.tries)).values(), default=0)
+            started[host] = start_client(world.host(host).netns, "probe", _order(world, host, targets, ports))
         answers = {host: read_answer(one, f"the client in {host}", list[Record]) for host, one in started.items()}
         return {
             host: tuple(_tally(records, index) for index in range(len(orders[host])))
@@ -123,14 +123,12 @@ class Traffic:
         return {host: tuple(sorted(seen, key=lambda r: r.began)) for host, seen in self._clients.end().items()}
 
     def _plan(self, host: str) -> dict[str, object]:
-        targets = self._orders[host]
-        exchanges = _LOOP_PORTS if any(target.protocol == "udp" for target in targets) else 0
-        return {**_order(self._world, host, targets, exchanges), "interval_s": self._interval_s}
+        return {**_order(self._world, host, self._orders[host], _LOOP_PORTS), "interval_s": self._interval_s}
 
 
-def _order(world: Hosts, host: str, targets: Iterable[Target], exchanges: int) -> dict[str, object]:
-    """What the client is told; so many source ports are its own."""
-    return {"targets": [one._asdict() for one in targets], "first_port": world.reserve_ports(host, exchanges)}
+def _order(world: Hosts, host: str, targets: Iterable[Target], ports: int) -> dict[str, object]:
+    """What the client is told; so many source ports of each protocol are its own."""
+    return {"targets": [one._asdict() for one in targets], "first_port": world.reserve_ports(host, ports)}
 
 
 def _tally(records: Iterable[Record], index: int) -> Tally:

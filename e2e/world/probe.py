@@ -7,8 +7,9 @@ else `tries` times as fast as it goes. The answer is one JSON line: [target, beg
 each attempt, by CLOCK_MONOTONIC, which all processes of a machine share. Outcomes: answered, refused, timed-out,
 unreachable, broken. Only the standard library.
 
-Each attempt has a socket of its own. Datagrams also get source ports in their order, from "first_port" on: a port used
-half a minute ago would be no new exchange but part of an old one to connection tracking, and go where that one went.
+Each attempt has a socket of its own, with the next source port, from "first_port" on. Datagrams from a port that was
+used half a minute ago would be no new exchange but part of an old one to connection tracking, and go where that one
+went; so would a SYN for two minutes, if an earlier one had no answer.
 """
 
 import errno
@@ -89,7 +90,7 @@ class Attempts:
 
     def __init__(self, targets: list[Target], first_port: int) -> None:
         self._targets = targets
-        self._port = first_port
+        self._ports = dict.fromkeys((True, False), first_port)  # the last that was used
         self._poll = select.epoll()
         self._open: dict[int, Attempt] = {}
         self.records: list[Record] = []
@@ -100,8 +101,7 @@ class Attempts:
     def start(self, index: int) -> None:
         """Begin an attempt at a target."""
         attempt = Attempt(index, self._targets[index])
-        if not attempt.target.is_tcp:
-            self._bind(attempt.sock)
+        self._bind(attempt)
         code = attempt.sock.connect_ex(attempt.target.address)
         if code not in {0, errno.EINPROGRESS}:
             self._end(attempt, _outcome(code))
@@ -109,12 +109,14 @@ class Attempts:
         self._open[attempt.sock.fileno()] = attempt
         self._poll.register(attempt.sock, select.EPOLLOUT)
 
-    def _bind(self, sock: socket.socket) -> None:
-        """To the next source port that is free."""
+    def _bind(self, attempt: Attempt) -> None:
+        """To the protocol's next source port that is free."""
+        is_tcp = attempt.target.is_tcp
         for _ in _PORTS:
-            self._port = self._port + 1 if self._port + 1 in _PORTS else _PORTS[0]
+            port = self._ports[is_tcp] + 1
+            self._ports[is_tcp] = port if port in _PORTS else _PORTS[0]
             try:
-                sock.bind(("", self._port))
+                attempt.sock.bind(("", self._ports[is_tcp]))
             except OSError:
                 continue
             return
