@@ -194,7 +194,7 @@ def test_an_outage_and_kubelets_that_come_back_one_by_one_move_nothing_and_one_l
     for name in (other, *(name for name in NAMES if name not in NODES), owner):
         site.ready([name], ready=True)
         time.sleep(2)
-    assert site.claims() <= claims
+    assert wait_for(site.claims, "an announcer answers") == claims
 
     site.ready([owner], ready=False)
     wait_for(lambda: site.owner() == other, "its address goes to the other", timeout_s=3 * NOT_READY_S)
