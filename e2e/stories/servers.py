@@ -10,7 +10,7 @@ from pathlib import Path
 PORT = 8080
 _FOLDER = Path(__file__).parents[1] / "world"
 PROGRAMS = "story-programs"  # the ConfigMap
-_DRAIN_S = 5  # a server goes on answering while the proxies learn that it ends
+_DRAIN_S = 15  # a server goes on answering while the proxies learn that it ends: one may be starting just then
 
 
 def render_programs() -> dict[str, object]:
