@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from e2e.controlplane.waiting import wait_for
 from e2e.demo.l2.judge import Fate, Moved, judge_moved
 from e2e.kind.cluster import Cluster
+from e2e.kind.docker import CommandError
 from e2e.lan.measure import STREAM_INTERVAL_S, Window
 from e2e.world.clients import Record, Target, Traffic
 from e2e.world.hosts import Host
@@ -58,9 +59,13 @@ class Beside:
         def look() -> str:
             pods = ("get", "pods", "--selector=app.kubernetes.io/component=announcer", "-o", "json")
             for pod in json.loads(self._cluster.kubectl("--namespace=kube-system", *pods))["items"]:
-                if pod["spec"].get("nodeName") == self._cluster.control_plane:
+                ends = "deletionTimestamp" in pod["metadata"]
+                if pod["spec"].get("nodeName") == self._cluster.control_plane and not ends:
                     ask = ("exec", pod["metadata"]["name"], "--", "closeby", "who-announces", "-o", "json")
-                    said = json.loads(self._cluster.kubectl("--namespace=kube-system", *ask))
+                    try:
+                        said = json.loads(self._cluster.kubectl("--namespace=kube-system", *ask))
+                    except CommandError:  # it began to end, or isn't ready to answer yet
+                        continue
                     return next((str(one["owner"]) for one in said["vips"] if one["vip"] == vip), "")
             return ""
 
