@@ -46,7 +46,7 @@ from proxy.l2.events import (
 )
 from proxy.l2.guard import guard, saw_frame, watch_wires
 from proxy.l2.hearing import channel_of, is_up
-from proxy.l2.messages import Beat, Bye, Claims, Clients, Offer, Release, Want
+from proxy.l2.messages import Bye, Claims, Clients, Offer, Release, Want
 from proxy.l2.pace import TICKS_AN_INTERVAL, choose_pause_s, says_otherwise
 from proxy.l2.placing import place_of, standings
 from proxy.l2.state import Hold, State
@@ -230,8 +230,8 @@ def _receive(draft: Draft, event: Received) -> None:
         return
     member = beats.hear(draft, event, member)
     seq, words = event.message.header.seq, member.words
-    if not isinstance(body, Beat):
-        member = replace(draft.members[member.id], words=note_word(words, seq, body))
+    if (noted := note_word(words, seq, body)) is not words:
+        member = replace(draft.members[member.id], words=noted)
         draft.put_member(member)
     if isinstance(body, Claims):
         news = news_of(words, seq, body)

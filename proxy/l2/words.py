@@ -5,7 +5,6 @@ was overtaken counts for what the newer ones don't speak of: a claim and a relea
 each other, and two would answer until the next heartbeat.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -27,7 +26,7 @@ class Word(NamedTuple):
 
     def covers(self, key: Key) -> bool:
         """Whether it told who has this one."""
-        return key in self.keys or (self.low < self.high and self.low <= key_hash(key) < self.high)
+        return key in self.keys or self.low <= key_hash(key) < self.high
 
     def meets(self, claims: Claims) -> bool:
         """Whether it told of any key for which that list is complete."""
@@ -47,34 +46,27 @@ def note_word(words: Words, seq: int, body: Body | None) -> Words:
     if isinstance(body, Claims):
         listed = body.low < body.high
         word = Word(seq, frozenset() if listed else frozenset(entry.key for entry in body.entries), body.low, body.high)
-    if not words or words[-1].seq < seq:
-        return (*words[1 - KEPT :], word)
-    return tuple(sorted((*words, word), key=_number))[-KEPT:]
+    return tuple(sorted((*words, word), key=lambda one: one.seq))[-KEPT:]
 
 
 def may_be_new(words: Words, seq: int, body: Body | None) -> bool:
     """Whether a word with a number below the newest surely wasn't heard. One below all that are kept may have been."""
-    if not isinstance(body, HEARD_LATE) or (len(words) >= KEPT and seq <= words[0].seq):
+    if not isinstance(body, HEARD_LATE) or _is_forgotten(words, seq):
         return False
     return all(word.seq != seq for word in words)
 
 
 def news_of(words: Words, seq: int, claims: Claims) -> Claims | None:
     """What of it no newer word tells otherwise; None: nothing. A list is heard whole or not at all."""
-    newer = [word for word in words if word.seq > seq]
-    if not newer:
-        return claims
-    if len(words) >= KEPT and seq < words[0].seq:
+    if _is_forgotten(words, seq):
         return None
+    newer = [word for word in words if word.seq > seq]
     if claims.low < claims.high:
         return None if any(word.meets(claims) for word in newer) else claims
-    entries = tuple(entry for entry in claims.entries if not _is_covered(newer, entry.key))
+    entries = tuple(entry for entry in claims.entries if not any(word.covers(entry.key) for word in newer))
     return replace(claims, entries=entries) if entries else None
 
 
-def _is_covered(words: Iterable[Word], key: Key) -> bool:
-    return any(word.covers(key) for word in words)
-
-
-def _number(word: Word) -> int:
-    return word.seq
+def _is_forgotten(words: Words, seq: int) -> bool:
+    """Whether nobody knows any more what came about then."""
+    return len(words) >= KEPT and seq <= words[0].seq
