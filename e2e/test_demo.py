@@ -6,13 +6,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from e2e.controlplane.waiting import wait_for
 from e2e.demo.acts import ACTS
 from e2e.demo.shop import CAST
 from e2e.world import netns
@@ -137,10 +137,9 @@ def begin_to_end(demo: subprocess.Popen[str], number: signal.Signals, label: str
     scratches = {path for pid in inhabitants for path in find_scratches(pid)}
     os.kill(demo.pid, number)
     demo.communicate(timeout=_END_S)
-    deadline = time.monotonic() + _END_S  # one that was just being started dies with its parent, a moment later
-    while (running := [pid for pid in inhabitants if is_running(pid)]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    processes = [f"process {pid}" for pid in running]
+    with suppress(TimeoutError):  # one that was just being started dies with its parent, a moment later
+        wait_for(lambda: not any(map(is_running, inhabitants)), "all have ended", timeout_s=_END_S)
+    processes = [f"process {pid}" for pid in inhabitants if is_running(pid)]
     return [*netns.list_namespaces(prefix), *processes, *(path for path in scratches if Path(path).exists())]
 
 

@@ -50,8 +50,6 @@ def start(cluster: Cluster, space: Space) -> tuple[str, ...]:
     ingress = [{"ip": VIP, "ipMode": "VIP"}]
     cluster.api.patch_status("Service", f"{space.name}/web", {"loadBalancer": {"ingress": ingress}})
     cluster.world.route_outside([VIP, "10.96.0.0/16"], NODE)
-    # A SYN that passes untranslated is tracked for two minutes, and so is a later one from its source port.
-    wait_for(lambda: VIP in list_rules(cluster.daemons[NODE].site.netns), "the node knows the address")
     for protocol in ("tcp", "udp"):
         cluster.await_served(frontends(cluster, space, protocol)[1], {"outside": set(HOSTING)})
         cluster.await_served(frontends(cluster, space, protocol)[0], every_client(*HOSTING))

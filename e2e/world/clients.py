@@ -85,7 +85,7 @@ def probe(world: Hosts, orders: Mapping[str, Sequence[Target]]) -> dict[str, tup
     started: dict[str, subprocess.Popen[str]] = {}
     try:
         for host, targets in orders.items():
-            ports = max(Counter(target.protocol for target in targets for _ in range(target.tries)).values(), default=0)
+            ports = sum(target.tries for target in targets)
             started[host] = start_client(world.host(host).netns, "probe", _order(world, host, targets, ports))
         answers = {host: read_answer(one, f"the client in {host}", list[Record]) for host, one in started.items()}
         return {

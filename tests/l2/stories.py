@@ -5,9 +5,10 @@ from typing import Any
 
 from endpointslice.types import NodeName
 from proxy.l2.candidates import Candidate, Table, Vip, Why
-from proxy.l2.events import TableChanged
-from proxy.l2.state import State
-from proxy.l2.types import Key, Mine, Tier
+from proxy.l2.events import Received, TableChanged
+from proxy.l2.messages import Body, Header, Message
+from proxy.l2.state import Member, State
+from proxy.l2.types import NODE_NETWORK, Key, Mine, Tier
 from tests.l2.simulation import Simulation, World
 
 SEEDS = range(4)
@@ -49,6 +50,12 @@ def row(name: str, why: Why = Why.ELIGIBLE, tier: Tier = Tier.READY, preference:
 def mine(simulation: Simulation, name: str, key: Key) -> Mine:
     state = simulation.nodes[name].state
     return state.holds[key].mine if state is not None else Mine.NONE
+
+
+def word_of(member: Member, body: Body, clock_s: float, ahead: int = 1) -> Received:
+    """A word of the member on the node network, by default with the number after the last that was heard there."""
+    header = Header(member.id, member.session or 0, member.seqs[NODE_NETWORK] + ahead, clock_s)
+    return Received(NODE_NETWORK, Message(header, body))
 
 
 def others(simulation: Simulation, name: str) -> list[str]:

@@ -3,8 +3,7 @@
 import json
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -39,6 +38,7 @@ from proxy.planner.settings import Settings
 from proxy.sync import Loop
 from tests.loop import KeepingSource, first_lists
 from tests.strategies import kind_of
+from tests.waiting import until
 
 NODE = "north-1"
 DNS = ServicePort("dns", Protocol.UDP, 53, 30053)
@@ -218,11 +218,3 @@ class Clients:
         sock.settimeout(_PATIENCE_S)
         sock.connect((ip, port))
         return sock
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Wait for it."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -3,8 +3,7 @@
 import gc
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -18,6 +17,7 @@ from proxy.sync import Loop
 from tests.builders import a_slice, service, slice_endpoint
 from tests.loop import PATIENCE_S, KeepingSource, first_lists, metric
 from tests.netns.kernel_space import Space
+from tests.waiting import until
 
 pytestmark = pytest.mark.netns
 
@@ -56,13 +56,6 @@ class Rig:
         installed = self.looking.read()
         assert installed is not None
         return len(installed.elements[set_id])
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline_s, "it never came true"
-        time.sleep(0.005)
 
 
 @pytest.fixture

@@ -3,14 +3,14 @@
 import os
 import socket
 import stat
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from proxy.control import AlreadyRunningError, LockError, hold_lock, read_dump, serve_control
+from tests.waiting import until
 
 PATIENCE_S = 60.0
 
@@ -36,13 +36,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     yield made
     made.server.shutdown()
     made.server.server_close()
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline_s, "it never came true"
-        time.sleep(0.005)
 
 
 def test_a_client_gets_the_whole_dump_as_it_is_now(served: Served) -> None:

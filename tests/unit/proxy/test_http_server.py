@@ -3,8 +3,7 @@
 import errno
 import http.client
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
 import pytest
@@ -18,6 +17,7 @@ from proxy.http_server import DualStackServer
 from proxy.metrics_server import serve_metrics
 from tests.fuzz_inputs import damaged
 from tests.unit.proxy.test_health import GOOD
+from tests.waiting import until
 
 PATIENCE_S = 60.0
 HEALTH, METRICS = "health", "metrics"
@@ -64,13 +64,6 @@ def status(server: DualStackServer) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline_s, "it never came true"
-        time.sleep(0.005)
 
 
 @given(content=damaged(REQUESTS), ending=st.sampled_from(["waits", "leaves"]))

@@ -28,6 +28,7 @@ from tests.unit.proxy.sources.api_double import (
     answer_status,
     event,
 )
+from tests.waiting import until
 
 KINDS = {
     "services": "Service",
@@ -134,13 +135,6 @@ def running(double: ApiDouble, tmp_path: Path) -> Iterator[Running]:
     loop.inbox.put(Stop())
     thread.join(PATIENCE_S)
     assert not thread.is_alive()
-
-
-def until(true: Callable[[], object]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline_s, "it never came true"
-        time.sleep(0.005)
 
 
 def test_a_service_gets_an_address_and_is_told(running: Running) -> None:

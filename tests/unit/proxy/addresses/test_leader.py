@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +11,8 @@ from proxy.addresses.leader import Elector
 from proxy.addresses.lease import Timing
 from proxy.sources.credentials import load_kubeconfig
 from proxy.sources.transport import ApiServer
-from tests.unit.proxy.sources.api_double import PATIENCE_S, Answer, ApiDouble, Request, answer_json, answer_status
+from tests.unit.proxy.sources.api_double import Answer, ApiDouble, Request, answer_json, answer_status
+from tests.waiting import until
 
 UNHURRIED = Timing(15.0)  # a machine full of tests renews late
 HURRIED = Timing(3.0)  # where a test waits for the end of it
@@ -74,13 +74,6 @@ def start(double: ApiDouble, tmp_path: Path) -> Iterator["Start"]:
     yield start
     for elector in started:
         elector.stop()
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline_s, "it never came true"
-        time.sleep(0.005)
 
 
 Start = Callable[..., tuple[Elector, list[bool]]]

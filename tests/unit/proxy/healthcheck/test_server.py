@@ -4,7 +4,6 @@ import http.client
 import json
 import random
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -19,6 +18,7 @@ from proxy.healthcheck.server import HealthCheckServer
 from proxy.notices import Notice
 from tests.builders import a_slice, service, slice_endpoint
 from tests.loop import metric, running
+from tests.waiting import until
 
 NODE = NodeName("n1")
 LOOPBACK = frozenset({IP("127.0.0.1"), IP("::1")})
@@ -67,13 +67,6 @@ def checked() -> Iterator[Checked]:
     made = Checked()
     yield made
     made.server.stop()
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline_s, "it never came true"
-        time.sleep(0.005)
 
 
 def listens(port: int, host: str = "127.0.0.1") -> bool:

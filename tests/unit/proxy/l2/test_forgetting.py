@@ -9,16 +9,16 @@ from msgspec.structs import replace
 from endpointslice.types import IP
 from proxy.l2.actions import Note, Send
 from proxy.l2.candidates import Table
-from proxy.l2.events import Received, TableChanged
+from proxy.l2.events import TableChanged
 from proxy.l2.forgetting import ABSENT_S, UNNAMED_S
 from proxy.l2.machine import step
-from proxy.l2.messages import Claims, Header, Message, Want
+from proxy.l2.messages import Claims, Want
 from proxy.l2.state import Member, Path, State
-from proxy.l2.types import LATER, NODE_NETWORK, Channel, Key, MemberId
+from proxy.l2.types import LATER, Channel, Key, MemberId
 from tests.l2.lan import WIRE
 from tests.l2.node import Node
 from tests.l2.simulation import Simulation
-from tests.l2.stories import SEEDS, others, started
+from tests.l2.stories import SEEDS, others, started, word_of
 
 
 def state_of(node: Node) -> State:
@@ -206,8 +206,7 @@ def test_who_asks_for_all_claims_is_told_of_nobodys_keys_only_if_they_are_wanted
     withdraw(simulation, key)
     simulation.run(1)
     asker = next(member for member in state_of(node).members.values() if member.session is not None)
-    header = Header(asker.id, asker.session or 0, asker.seqs[NODE_NETWORK] + 1, clock_s=simulation.now)
-    event = Received(NODE_NETWORK, Message(header, Want()))
+    event = word_of(asker, Want(), simulation.now)
 
     def told(state: State) -> set[Key]:
         sent = [one.message.body for one in step(state, simulation.now, event).actions if isinstance(one, Send)]

@@ -4,20 +4,18 @@ import pytest
 from msgspec.structs import replace
 
 from endpointslice.types import NodeName
-from proxy.l2.events import DrainAsked, MoveAsked, Received
+from proxy.l2.events import DrainAsked, MoveAsked
 from proxy.l2.machine import step
-from proxy.l2.messages import Claims, ClaimState, Header, Message
+from proxy.l2.messages import Claims, ClaimState
 from proxy.l2.state import State
-from proxy.l2.types import DEFAULT, LATER, NODE_NETWORK, Key, MemberId, Mine, Version, member_id
+from proxy.l2.types import DEFAULT, LATER, Key, MemberId, Mine, Version, member_id
 from tests.l2.simulation import Simulation
-from tests.l2.stories import SEEDS, mine, others, started
+from tests.l2.stories import SEEDS, mine, others, started, word_of
 
 
 def hear(state: State, now: float, teller: MemberId, claim: ClaimState) -> State:
     """After the word of a member."""
-    member = state.members[teller]
-    header = Header(teller, member.session or 0, member.seqs[NODE_NETWORK] + 1, now)
-    return step(state, now, Received(NODE_NETWORK, Message(header, Claims((claim,))))).state
+    return step(state, now, word_of(state.members[teller], Claims((claim,)), now)).state
 
 
 def offered(simulation: Simulation, key: Key) -> tuple[State, MemberId, MemberId]:

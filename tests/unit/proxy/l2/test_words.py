@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from endpointslice.types import IP
-from proxy.l2.events import Received
 from proxy.l2.machine import step
-from proxy.l2.messages import Beat, Body, Challenge, Claims, ClaimState, Header, Message, Offer, Want
+from proxy.l2.messages import Beat, Body, Challenge, Claims, ClaimState, Offer, Want
 from proxy.l2.state import Member, State
 from proxy.l2.types import DEFAULT, MASK, NODE_NETWORK, Channel, Key, MemberId, Version, key_hash
 from proxy.l2.words import KEPT, Words, may_be_new, news_of, note_word
 from tests.l2.simulation import Simulation
-from tests.l2.stories import others, started
+from tests.l2.stories import others, started, word_of
 
 KEYS = tuple(Key(IP(f"192.0.2.{number}"), Channel("192.0.2.0/24")) for number in range(240, 244))
 SENDER = MemberId(7)
@@ -133,11 +132,6 @@ def peer_of(simulation: Simulation) -> tuple[State, Member]:
     return state, state.members[simulation.nodes[others(simulation, owner)[0]].id]
 
 
-def word(member: Member, ahead: int, body: Body, clock_s: float) -> Received:
-    header = Header(member.id, member.session or 0, member.seqs[NODE_NETWORK] + ahead, clock_s)
-    return Received(NODE_NETWORK, Message(header, body))
-
-
 @pytest.mark.parametrize(
     ("late_s", "epochs"), [(0.0, 1), (DEFAULT.interval_s - 0.01, 1), (DEFAULT.interval_s + 0.01, 0)]
 )
@@ -145,11 +139,11 @@ def test_a_claim_that_was_overtaken_counts_for_an_interval(late_s: float, epochs
     simulation = started(0)
     key = simulation.keys[0]
     state, member = peer_of(simulation)
-    heard = partial(word, member, clock_s=simulation.now)
+    heard = partial(word_of, member, clock_s=simulation.now)
     known = state.holds[key].known
     taken = Claims((ClaimState(key, Version(known.epoch + 1, member.id)),))
-    state = step(state, simulation.now, heard(2, Want())).state
-    state = step(state, simulation.now + late_s, heard(1, taken)).state
+    state = step(state, simulation.now, heard(Want(), ahead=2)).state
+    state = step(state, simulation.now + late_s, heard(taken, ahead=1)).state
 
     assert state.holds[key].known.epoch == known.epoch + epochs
 
@@ -158,10 +152,10 @@ def test_a_claim_that_its_release_overtook_stays_released() -> None:
     simulation = started(0)
     key = simulation.keys[0]
     state, member = peer_of(simulation)
-    heard = partial(word, member, clock_s=simulation.now)
+    heard = partial(word_of, member, clock_s=simulation.now)
     version = Version(state.holds[key].known.epoch + 1, member.id)
-    state = step(state, simulation.now, heard(2, Claims((ClaimState(key, version, released=True),)))).state
-    state = step(state, simulation.now, heard(1, Claims((ClaimState(key, version),)))).state
+    state = step(state, simulation.now, heard(Claims((ClaimState(key, version, released=True),)), ahead=2)).state
+    state = step(state, simulation.now, heard(Claims((ClaimState(key, version),)), ahead=1)).state
 
     assert state.holds[key].owner != member.id
     assert state.holds[key].known >= version
@@ -170,9 +164,9 @@ def test_a_claim_that_its_release_overtook_stays_released() -> None:
 def test_a_word_that_was_overtaken_changes_nothing_of_what_its_sender_says_of_itself() -> None:
     simulation = started(0)
     state, member = peer_of(simulation)
-    heard = partial(word, member, clock_s=simulation.now)
-    state = step(state, simulation.now, heard(2, Want())).state
-    after = step(state, simulation.now, heard(1, Want())).state.members[member.id]
+    heard = partial(word_of, member, clock_s=simulation.now)
+    state = step(state, simulation.now, heard(Want(), ahead=2)).state
+    after = step(state, simulation.now, heard(Want(), ahead=1)).state.members[member.id]
 
     assert after.seqs == state.members[member.id].seqs
     assert [word.seq for word in after.words[-2:]] == [member.seqs[NODE_NETWORK] + 1, member.seqs[NODE_NETWORK] + 2]

@@ -10,15 +10,15 @@ from msgspec.structs import replace
 from endpointslice.types import NodeName
 from proxy.l2.actions import Action, Announce, Note, Probe
 from proxy.l2.candidates import Table
-from proxy.l2.events import ArpKind, ArpSeen, LinkChanged, MoveAsked, Received, TableChanged
+from proxy.l2.events import ArpKind, ArpSeen, LinkChanged, MoveAsked, TableChanged
 from proxy.l2.evidence import DEFEND_S, MAX_CONFLICTS, RATE_LIMIT_INTERVAL_S, find_foreign
 from proxy.l2.hearing import FRESH_INTERVALS
-from proxy.l2.messages import Claims, ClaimState, Header, Message
-from proxy.l2.types import DEFAULT, NODE_NETWORK, Key, MemberId, Version, member_id
+from proxy.l2.messages import Claims, ClaimState
+from proxy.l2.types import DEFAULT, Key, MemberId, Version, member_id
 from tests.l2.lan import WIRE
 from tests.l2.node import Node
 from tests.l2.simulation import Simulation, World
-from tests.l2.stories import SEEDS, others, retable, rows, started
+from tests.l2.stories import SEEDS, others, retable, rows, started, word_of
 
 
 def test_an_address_that_the_proxy_has_not_programmed_is_taken_by_nobody_until_it_is() -> None:
@@ -161,11 +161,10 @@ def test_a_foreign_host_is_told_of_though_another_member_has_just_claimed_the_ad
     node, other = simulation.nodes[owner], simulation.nodes[others(simulation, owner)[0]]
     assert node.state is not None
     member = node.state.members[other.id]
-    header = Header(other.id, member.session or 0, member.seqs[NODE_NETWORK] + 1, clock_s=simulation.now)
     stale = Claims((ClaimState(key, Version(0, other.id)),))
     since_s = simulation.now - 0.01
 
-    simulation.tell(owner, Received(NODE_NETWORK, Message(header, stale)))
+    simulation.tell(owner, word_of(member, stale, simulation.now))
     simulation.tell(owner, ArpSeen(WIRE, ArpKind.REPLY, key.vip, "mac-printer"))
 
     assert len(simulation.noted(Note.ADDRESS_CONFLICT, since_s)) == 1
@@ -197,9 +196,8 @@ def test_stale_claims_are_answered_by_one_packet_a_second_at_most_besides_those_
     def claim(number: int) -> None:
         assert node.state is not None
         member = node.state.members[other.id]
-        header = Header(other.id, member.session or 0, member.seqs[NODE_NETWORK] + 1, clock_s=simulation.now)
         stale = Claims((ClaimState(key, Version(0, MemberId(number))),))
-        simulation.tell(owner, Received(NODE_NETWORK, Message(header, stale)))
+        simulation.tell(owner, word_of(member, stale, simulation.now))
 
     for number in range(1, 60):
         simulation.after(number / 10, partial(claim, number))

@@ -27,6 +27,7 @@ from tests.unit.proxy.sources.api_double import (
     answer_json,
     answer_status,
 )
+from tests.waiting import until
 
 N1 = NodeName("n1")
 A, B = IP("192.0.2.1"), IP("192.0.2.2")
@@ -112,13 +113,6 @@ def world(double: ApiDouble, tmp_path: Path) -> Iterator[World]:
     made.writer.start()
     yield made
     made.writer.stop()
-
-
-def until(true: Callable[[], object]) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)
 
 
 def test_what_is_owned_is_written_once_in_both_kinds_and_then_nothing_is_asked(world: World) -> None:

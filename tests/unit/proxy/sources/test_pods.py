@@ -11,7 +11,7 @@ from proxy.sources.pods import PodLookup
 from proxy.sources.transport import ApiServer
 from proxy.sources.watch import Patience
 from tests.unit.proxy.sources.api_double import PATIENCE_S, ApiDouble, Posted, answer_json, answer_status
-from tests.unit.proxy.sources.watching import wait_until
+from tests.waiting import until
 
 AGENT = PodName("kube-system/agent-x2z9q")
 OWNED = {
@@ -111,5 +111,5 @@ def test_a_pod_is_asked_for_now_and_then_until_it_is_gone(lookup: PodLookup, dou
         lookup.request(AGENT, "")  # which does nothing until it was forgotten
         return len(double.requests) > before
 
-    wait_until(is_asked_again)
+    until(is_asked_again)
     assert posted.next() == (Changed(Kind.POD, AGENT, None),)

@@ -1,8 +1,7 @@
 """Events that are written to the API server, and what happens where they can't be."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +14,8 @@ from proxy.sources.credentials import load_kubeconfig
 from proxy.sources.recorder import BURST, REFILL_S, Budget, EventRecorder, render_event
 from proxy.sources.transport import ApiServer
 from proxy.sources.watch import Patience
-from tests.unit.proxy.sources.api_double import PATIENCE_S, ApiDouble, answer_json, answer_status
+from tests.unit.proxy.sources.api_double import ApiDouble, answer_json, answer_status
+from tests.waiting import until
 
 NODE = NodeName("n1")
 AT = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -32,13 +32,6 @@ def recorder(double: ApiDouble, tmp_path: Path) -> Iterator[EventRecorder]:
     yield recorder
     recorder.stop()
     api.close()
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline_s, "it never came true"
-        time.sleep(0.005)
 
 
 def test_an_event_about_the_node_goes_into_the_default_namespace() -> None:

@@ -14,7 +14,8 @@ from tests.unit.proxy.sources.api_double import (
     event,
     service,
 )
-from tests.unit.proxy.sources.watching import EXPIRED, SERVICES, StartWatch, names_in, ports_of, serve, wait_until
+from tests.unit.proxy.sources.watching import EXPIRED, SERVICES, StartWatch, names_in, ports_of, serve
+from tests.waiting import until
 
 BOOKMARK = event("BOOKMARK", {"kind": "Service", "metadata": {"resourceVersion": "50"}})
 
@@ -33,7 +34,7 @@ def test_a_list_is_posted_whole_however_many_pages_it_takes(
     (listed,) = posted.next()
 
     assert names_in(listed) == ["shop/a", "shop/b", "shop/c"]
-    wait_until(lambda: len(double.watches()) == 1)
+    until(lambda: len(double.watches()) == 1)
     assert [request.query.get("continue") for request in double.lists()] == [None, "more", "last"]
     assert double.watches()[0].query["resourceVersion"] == "7"
 
@@ -42,7 +43,7 @@ def test_every_request_has_the_selectors(double: ApiDouble, posted: Posted, star
     double.answer = serve([answer_list("Service", [])], [double.feed()])
     start_watch()
     posted.next()
-    wait_until(lambda: len(double.watches()) == 1)
+    until(lambda: len(double.watches()) == 1)
 
     for request in double.requests:
         assert request.path == "/api/v1/services"
@@ -65,7 +66,7 @@ def test_an_older_server_is_asked_with_its_own_selector_from_one_list_to_the_nex
 
     feeds[0].give(EXPIRED, END)
     posted.next()
-    wait_until(lambda: len(double.watches()) == 2)
+    until(lambda: len(double.watches()) == 2)
 
     asked = [request.query["labelSelector"] for request in double.requests if request.path != "/version"]
     assert asked == ["!hidden,!older", "!hidden,!older", "!hidden", "!hidden"]

@@ -24,7 +24,8 @@ from tests.unit.proxy.sources.api_double import (
     answer_status,
     service,
 )
-from tests.unit.proxy.sources.watching import EXPIRED, SERVICES, StartWatch, names_in, serve, wait_until
+from tests.unit.proxy.sources.watching import EXPIRED, SERVICES, StartWatch, names_in, serve
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_an_expired_watch_lists_again(end: Answer, double: ApiDouble, posted: Po
 
     assert names_in(posted.next()[0]) == ["shop/a"]
     assert names_in(posted.next()[0]) == ["shop/b"]
-    wait_until(lambda: len(double.watches()) == 2)
+    until(lambda: len(double.watches()) == 2)
     assert [request.query["resourceVersion"] for request in double.watches()] == ["7", "90"]
     assert "resourceVersion" not in double.lists()[1].query
 
@@ -76,7 +77,7 @@ def test_a_server_that_refuses_everything_empties_nothing(
 
     double.answer = lambda _: answer_status(503, "going down")
     feed.give(EXPIRED)
-    wait_until(lambda: len(double.requests) > 4)
+    until(lambda: len(double.requests) > 4)
 
     assert posted.is_quiet(0.05)
     assert watch.status.complete
@@ -98,7 +99,7 @@ def test_what_is_no_list_is_never_posted(
 ) -> None:
     double.answer = serve([answer], [double.feed()])
     watch = start_watch()
-    wait_until(lambda: len(double.lists()) > 2)
+    until(lambda: len(double.lists()) > 2)
 
     assert posted.is_quiet(0.05)
     assert not watch.status.complete
@@ -108,10 +109,10 @@ def test_what_is_no_list_is_never_posted(
 def test_a_server_that_comes_late_is_waited_for(double: ApiDouble, posted: Posted, start_watch: StartWatch) -> None:
     with capture_logs() as logs:
         start_watch()
-        wait_until(lambda: len(double.lists()) > 3)
+        until(lambda: len(double.lists()) > 3)
         double.answer = serve([answer_list("Service", [service("a")])], [double.feed()])
         assert names_in(posted.next()[0]) == ["shop/a"]
-        wait_until(lambda: logs[-1]["event"] == "watch_regained")
+        until(lambda: logs[-1]["event"] == "watch_regained")
 
     assert [log["event"] for log in logs] == ["watch_lost", "kind_listed", "watch_regained"]
 
@@ -141,7 +142,7 @@ def test_a_watch_that_waits_tries_at_once_when_another_kind_has_reached_the_serv
     double.answer = serve(lists, [double.feed()])
     reunion = Reunion()
     start_watch(delay=lambda _: 100 * PATIENCE_S, reunion=reunion)
-    wait_until(lambda: len(double.lists()) == 1)
+    until(lambda: len(double.lists()) == 1)
 
     began_s = time.monotonic()
     while not double.watches():
@@ -184,7 +185,7 @@ def test_a_server_that_was_never_reached_is_told_with_advice_and_only_once(
     with capture_logs() as logs:
         for watch in watches:
             watch.start()
-        wait_until(lambda: sum(log["event"] == "watch_lost" for log in logs) == len(watches))
+        until(lambda: sum(log["event"] == "watch_lost" for log in logs) == len(watches))
         for watch in watches:
             watch.stop()
             watch.join(PATIENCE_S)

@@ -16,7 +16,8 @@ from tests.unit.proxy.sources.api_double import (
     answer_status,
     service,
 )
-from tests.unit.proxy.sources.watching import EXPIRED, StartWatch, names_in, serve, wait_until
+from tests.unit.proxy.sources.watching import EXPIRED, StartWatch, names_in, serve
+from tests.waiting import until
 
 OPTIONAL = Resource(Kind.SERVICE_CIDR, "/apis/networking.k8s.io/v1/servicecidrs", permission="list and watch")
 
@@ -29,7 +30,7 @@ def test_an_optional_kind_that_is_refused_counts_as_empty(
     with capture_logs() as logs:
         watch = start_watch(OPTIONAL)
         assert posted.next() == (Listed(Kind.SERVICE_CIDR, ()),)
-        wait_until(lambda: len(double.lists()) > 3)
+        until(lambda: len(double.lists()) > 3)
         assert posted.is_quiet(0.05)
         assert watch.status.complete
 
@@ -52,7 +53,7 @@ def test_a_server_that_refuses_while_it_starts_has_no_empty_list(
 ) -> None:
     double.answer = lambda _: answer_status(code, "not yet")
     start_watch(resource, refusal_s=PATIENCE_S)
-    wait_until(lambda: bool(double.requests))
+    until(lambda: bool(double.requests))
 
     double.answer = serve([answer_list("ServiceCIDR", [{"metadata": {"name": "a"}}])], [double.feed()])
 
@@ -69,7 +70,7 @@ def test_an_optional_kind_that_is_refused_later_keeps_its_state(
 
     double.answer = lambda _: answer_status(403, "no")
     feed.give(EXPIRED)
-    wait_until(lambda: len(double.requests) > 5)
+    until(lambda: len(double.requests) > 5)
 
     assert posted.is_quiet(0.05)
 

@@ -1,13 +1,11 @@
 """What the tests of one kind's watch share: a server that answers in turn, and what they ask of what was posted."""
 
-import time
 from collections.abc import Callable
 
 from endpointslice.decode import Changed, Listed
 from endpointslice.types import Kind, Service
 from proxy.sources.watch import KindWatch, Resource
 from tests.unit.proxy.sources.api_double import (
-    PATIENCE_S,
     Answer,
     Feed,
     Request,
@@ -35,13 +33,6 @@ def ports_of(batch: object) -> list[int]:
     """The port of each Service in a batch of changes."""
     assert isinstance(batch, tuple)
     return [change.object.ports[0].port for change in batch if isinstance(change.object, Service)]
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < until_s, "waited in vain"
-        time.sleep(0.005)
 
 
 def names_in(listed: Changed | Listed) -> list[str]:
