@@ -21,16 +21,16 @@ class Word(NamedTuple):
 
     seq: int
     keys: frozenset[Key] = frozenset()
-    low: int = 0  # and all whose hashes are in [low, high)
-    high: int = 0
+    low: int = 0  # and all whose hashes are from low to last: both have 64 bits, as all that is handed over
+    last: int = -1
 
     def covers(self, key: Key) -> bool:
         """Whether it told who has this one."""
-        return key in self.keys or self.low <= key_hash(key) < self.high
+        return key in self.keys or self.low <= key_hash(key) <= self.last
 
     def meets(self, claims: Claims) -> bool:
         """Whether it told of any key for which that list is complete."""
-        return (self.low < claims.high and claims.low < self.high) or any(
+        return (self.low < claims.high and claims.low <= self.last) or any(
             claims.low <= key_hash(key) < claims.high for key in self.keys
         )
 
@@ -45,7 +45,8 @@ def note_word(words: Words, seq: int, body: Body | None) -> Words:
     word = Word(seq)
     if isinstance(body, Claims):
         listed = body.low < body.high
-        word = Word(seq, frozenset() if listed else frozenset(entry.key for entry in body.entries), body.low, body.high)
+        keys = frozenset() if listed else frozenset(entry.key for entry in body.entries)
+        word = Word(seq, keys, body.low, body.high - 1)
     return tuple(sorted((*words, word), key=lambda one: one.seq))[-KEPT:]
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from endpointslice.types import IP, NodeName
+from proxy.announcer.hand_over import parse_state, render_state
 from proxy.l2.actions import Action, Announce, Echo, FlushSockets, Keep, Look, Note, Probe, Report, Send, Tell
 from proxy.l2.candidates import Candidate, Table, Vip
 from proxy.l2.events import ArpKind, ArpSeen, Event, Received, TableFresh, Tick
@@ -132,7 +133,9 @@ class Simulation(Watch):
         """A new process goes on with what the old one hands over."""
         node = self.nodes[name]
         if node.state is not None and not node.paused:
-            node.state = hand_over(node.state)
+            handed = parse_state(render_state(node.state), NodeName(name))
+            assert handed is not None
+            node.state = hand_over(handed)
 
     def pause(self, name: str, for_s: float, *, clock: bool = False) -> None:
         """SIGSTOP; with `clock` a virtual machine that is paused, clock and all, and keeps nothing unread."""
