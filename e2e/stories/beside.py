@@ -55,8 +55,10 @@ class Beside:
 
     def owner(self, vip: str) -> str:
         """The node that announces it, as the control plane's announcer knows it; waits for one."""
+        refused = ""
 
         def look() -> str:
+            nonlocal refused
             pods = ("get", "pods", "--selector=app.kubernetes.io/component=announcer", "-o", "json")
             for pod in json.loads(self._cluster.kubectl("--namespace=kube-system", *pods))["items"]:
                 ends = "deletionTimestamp" in pod["metadata"]
@@ -64,12 +66,17 @@ class Beside:
                     ask = ("exec", pod["metadata"]["name"], "--", "closeby", "who-announces", "-o", "json")
                     try:
                         said = json.loads(self._cluster.kubectl("--namespace=kube-system", *ask))
-                    except CommandError:  # it began to end, or isn't ready to answer yet
+                    except CommandError as error:  # it began to end, or isn't ready to answer yet
+                        refused = str(error)
                         continue
                     return next((str(one["owner"]) for one in said["vips"] if one["vip"] == vip), "")
             return ""
 
-        return wait_for(look, f"a node announces {vip}", timeout_s=_LIMIT_S)
+        try:
+            return wait_for(look, f"a node announces {vip}", timeout_s=_LIMIT_S)
+        except TimeoutError as error:
+            error.add_note(refused)
+            raise
 
     def watch(self, vip: str, fate: Fate, act: Callable[[str], object], after_s: float) -> Moved:
         """What the client sees while `act` is done, with the owner's name; it asks a hundred times a second."""

@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingUnixStreamServer
 from typing import Literal
@@ -35,11 +36,28 @@ class Request(msgspec.Struct, frozen=True):
 Answer = Callable[[Request], bytes]
 
 
-class _Server(ThreadingUnixStreamServer):
+class ControlServer(ThreadingUnixStreamServer):
+    """It leaves at its end what another process has put in its place."""
+
     daemon_threads = True
 
+    def server_bind(self) -> None:
+        """Know one's own file again."""
+        super().server_bind()
+        self._own = self._path.stat()
 
-def serve_control(path: Path, answer: Answer) -> ThreadingUnixStreamServer:
+    def remove(self) -> None:
+        """The file, if it is still this server's: a process that goes on in this one's place has another there."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat(self._own, self._path.stat()):
+                self._path.unlink()
+
+    @property
+    def _path(self) -> Path:
+        return Path(str(self.server_address))
+
+
+def serve_control(path: Path, answer: Answer) -> ControlServer:
     """A server, a thread a client; OSError if the socket can't be made."""
 
     class Handler(StreamRequestHandler):
@@ -56,7 +74,7 @@ def serve_control(path: Path, answer: Answer) -> ThreadingUnixStreamServer:
     path.unlink(missing_ok=True)
     mask = os.umask(0o177)
     try:
-        server = _Server(str(path), Handler)
+        server = ControlServer(str(path), Handler)
     finally:
         os.umask(mask)
     threading.Thread(target=server.serve_forever, name="control", daemon=True).start()

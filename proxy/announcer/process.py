@@ -22,11 +22,11 @@ from proxy.announcer import metrics
 from proxy.announcer.announcer import Announcer
 from proxy.announcer.chronicle import Chronicle
 from proxy.announcer.config import Config
-from proxy.announcer.control import Request, ask_bytes, serve_control
+from proxy.announcer.control import Request, serve_control
 from proxy.announcer.counters import read_received
 from proxy.announcer.deeds import Parts
 from proxy.announcer.feed_client import FeedClient, Gone, News
-from proxy.announcer.hand_over import continue_state, parse_state, render_state
+from proxy.announcer.hand_over import render_state
 from proxy.announcer.health import Health
 from proxy.announcer.keyring import Keys, KeyWatch, read_keys
 from proxy.announcer.memory_file import read_memory, write_memory
@@ -39,6 +39,7 @@ from proxy.announcer.ownership_sender import OwnershipSender
 from proxy.announcer.packets import PacketSocket
 from proxy.announcer.speech import AddressBook, Speech
 from proxy.announcer.status import count_members
+from proxy.announcer.take_over import take_over
 from proxy.l2.events import DrainAsked, DrainEnded, RestartAsked, StopAsked, Tick
 from proxy.l2.guard import is_late
 from proxy.l2.state import Memory, Start, remember, start
@@ -127,8 +128,8 @@ class Process:
         KeyWatch(self._config.keys, self._speech.keys, lambda keys: self.post(_NewKeys(keys))).start()
         self._sender.start()
         FeedClient(self._config.proxy_socket, self.post, self._sender.connected).start()
-        self._take_over()
-        serve_control(self._config.control_socket, self._ask)
+        self._go_on()
+        control = serve_control(self._config.control_socket, self._ask)
         sys.setswitchinterval(_SWITCH_S)
         prepare_memory()
         log.info("started", node=self._config.settings.node)
@@ -140,6 +141,15 @@ class Process:
             self._wait_for_end()
         else:
             self._leave()
+            control.remove()
+            log.info("stopped", addresses=len(self._announcer.state.mine))
+
+    def _go_on(self) -> None:
+        """In the place of a process that still runs on this node, if one does."""
+        state = take_over(self._config.control_socket, self._announcer.state.settings)
+        if state is not None:
+            self._announcer.resume(state)
+            log.info("took_over", addresses=len(state.mine))
 
     def _ownership(self) -> Ownership:
         """For the sender's thread: states are frozen, and links are replaced whole."""
@@ -260,22 +270,6 @@ class Process:
                     announcer.step(event)
         return partial(render_status, announcer.moment(), request.without)
 
-    def _take_over(self) -> None:
-        """Go on in the place of a process that still runs on this node, as in an update that starts the new one first.
-
-        The state is looked at before it is asked for: who gives it away is silent from then on.
-        """
-        path, settings = self._config.control_socket, self._announcer.state.settings
-        try:
-            if parse_state(ask_bytes(path, Request("state")), settings.node) is None:
-                return
-            state = parse_state(ask_bytes(path, Request("hand-over")), settings.node)
-        except OSError:
-            return  # none runs
-        if state is not None:
-            self._announcer.resume(continue_state(state, settings))
-            log.info("took_over", addresses=len(state.mine))
-
     def _wait_for_end(self) -> None:
         """Another process goes on. Not to end before one is told to: a container would be started again."""
         log.info("handed_over")
@@ -293,5 +287,3 @@ class Process:
                 self._announcer.step(RestartAsked())
                 time.sleep(_FAREWELL_GAP_S)
         write_memory(self._config.memory, remember(self._announcer.state))
-        self._config.control_socket.unlink(missing_ok=True)
-        log.info("stopped", addresses=len(self._announcer.state.mine))

@@ -157,6 +157,41 @@ def test_a_process_that_is_started_beside_another_goes_on_in_its_place(calm: Lan
     assert sum(node.log.count("member_joined") for node in calm.nodes) == 6, "nobody noticed"
 
 
+def test_who_has_heard_whole_lists_of_others_hands_over_too(lan: Lan) -> None:
+    lan.start(V4[0])
+    owner = lan.owner(V4[0])
+    wait_for(lambda: all_agree(lan, V4[0]))
+    owner.signal(signal.SIGSTOP)
+    wait_for(lambda: any(lan.ask(V4[0]) == [node.mac] for node in others(lan, owner)))
+    owner.signal(signal.SIGCONT)  # what others have it asks for as a whole: it missed what changed
+    wait_for(lambda: "replaced" in owner.log and all_agree(lan, V4[0]))
+
+    old = owner.start()
+    wait_for(lambda: "took_over" in owner.log)
+    assert old is not None
+    old.terminate()
+    old.wait(60)
+
+    assert owner.status() is not None
+    assert wait_for(lambda: all_agree(lan, V4[0])) != owner.name
+
+
+def test_who_ends_after_another_went_on_without_its_state_leaves_it_its_socket(calm: Lan) -> None:
+    calm.start(V4[0])
+    node = others(calm, calm.owner(V4[0]))[0]
+    node.signal(signal.SIGSTOP)
+
+    old = node.start()
+    wait_for(lambda: "not_taken_over" in node.log and node.status())
+    assert old is not None
+    old.send_signal(signal.SIGCONT)
+    old.terminate()
+    old.wait(60)
+
+    assert node.status() is not None
+    assert wait_for(lambda: all_agree(calm, V4[0])) != node.name
+
+
 def test_a_process_that_stood_still_answers_nothing_when_it_wakes(lan: Lan) -> None:
     lan.start(V4[0])
     owner = lan.owner(V4[0])
