@@ -1,6 +1,7 @@
 """What the loop tells others: what the kernel has agreed to, and who follows it."""
 
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from endpointslice.snapshot import Snapshot, Touched
 from endpointslice.types import IP
@@ -22,3 +23,18 @@ class Observer(Protocol):
     def committed(self, commit: Commit) -> None:
         """Called by the loop's thread; returns at once."""
         ...
+
+
+@runtime_checkable
+class Forerunner(Protocol):
+    """An observer that must know of a write before the first packet meets it."""
+
+    def writing(self, change: Change) -> None:
+        """Called by the loop's thread before the kernel is asked, which may refuse; returns at once."""
+        ...
+
+
+def announce(forerunners: Iterable[Forerunner], change: Change) -> None:
+    """Tell all of them."""
+    for forerunner in forerunners:
+        forerunner.writing(change)

@@ -17,7 +17,7 @@ import structlog
 from endpointslice.snapshot import EMPTY, Changed, Listed, Snapshot, Touched, apply_events
 from endpointslice.types import IP, Kind
 from proxy import metrics
-from proxy.commits import Commit, Observer
+from proxy.commits import Commit, Forerunner, Observer, announce
 from proxy.events import Batch, count_changes, merge_touched, new_skipped, new_triggers
 from proxy.health import Health
 from proxy.kernel.change import Change, Counters, Elements, Installed, KernelError, MapChange
@@ -68,6 +68,7 @@ class Loop:
         self._kernel = kernel
         self._pacing = pacing
         self._observers = observers
+        self._forerunners = [one for one in observers if isinstance(one, Forerunner)]
         self._uncommitted: Touched | None = None  # since the last commit; None: anything may differ
         self._snapshot: Snapshot = EMPTY
         self._touched: Touched = NOTHING
@@ -227,13 +228,16 @@ class Loop:
         desired = self.planner.desired
         self.published = self.published._replace(writing=True)
         if installed is None:
+            change = Change({set_id: MapChange({}, part) for set_id, part in desired.elements.items()})
+            announce(self._forerunners, change)
             self._installed = self._kernel.install(desired.elements)
             log.info("table_installed")
             self._uncommitted = None  # until now packets went by without us
-            return Change({set_id: MapChange({}, part) for set_id, part in desired.elements.items()}), {}
+            return change, {}
         if full:
             desired.doubt(installed.elements)
         change = desired.pending(installed.elements)
+        announce(self._forerunners, change)
         counters = self._kernel.run(change, installed) if change.sets else {}
         self._installed = installed
         return change, counters

@@ -18,9 +18,10 @@ import structlog
 from endpointslice.types import IP, Family, ServiceName
 from proxy import metrics
 from proxy.commits import Commit
+from proxy.conntrack.coming import Coming
 from proxy.conntrack.flows import Judgement, KeepSets, Sockets, added_frontends, deleted_targets
 from proxy.conntrack.netlink import FlowTable, Swept
-from proxy.kernel.change import KernelError
+from proxy.kernel.change import Change, KernelError
 from proxy.planner.frontends import ClaimKey
 
 log = structlog.get_logger()
@@ -37,8 +38,8 @@ _REPEATS = 3  # of a look during which the kernel rebuilt its table
 class Flows(Protocol):
     """What the cleaner needs of the kernel; `proxy.conntrack.netlink` is the real one."""
 
-    def sweep(self, family: Family, judgement: Judgement) -> Swept:
-        """Delete the family's stale flows."""
+    def sweep(self, family: Family, judgement: Judgement, coming: Coming) -> Swept:
+        """Delete the family's stale flows, but for those to endpoints that are coming when they are seen."""
         ...
 
     def close(self) -> None:
@@ -59,13 +60,14 @@ class Due(NamedTuple):
 
 
 class Cleaner:
-    """Observes the loop's commits; its thread owns everything else."""
+    """Observes the loop's writes and commits; its thread owns everything else."""
 
     def __init__(self, families: Collection[Family], open_flows: Callable[[], Flows] = FlowTable) -> None:
         self._families = tuple(families)
         self._open_flows = open_flows
         self._inbox: queue.SimpleQueue[Commit | None] = queue.SimpleQueue()
         self._keeps = KeepSets()
+        self._coming = Coming()
         self._node_addresses: frozenset[IP] = frozenset()
         self._due: list[Due] = []
         self._rest_until_s = float("-inf")
@@ -82,8 +84,13 @@ class Cleaner:
         self._inbox.put(None)
         self._thread.join()
 
+    def writing(self, change: Change) -> None:
+        """Called by the loop's thread."""
+        self._coming.write(change)
+
     def committed(self, commit: Commit) -> None:
         """Called by the loop's thread."""
+        self._coming.commit()
         self._inbox.put(commit)
 
     def _run(self) -> None:
@@ -102,6 +109,7 @@ class Cleaner:
             commit = self._inbox.get(timeout=wait_s)
             while commit is not None:
                 self.note(commit, time.monotonic())
+                self._coming.know()
                 commit = self._inbox.get_nowait()
         except queue.Empty:
             return True
@@ -170,7 +178,7 @@ class Cleaner:
         self._flows = self._flows or self._open_flows()
         flows = deleted = 0
         for _attempt in range(_REPEATS):
-            swept = self._flows.sweep(family, judgement)
+            swept = self._flows.sweep(family, judgement, self._coming)
             flows = max(flows, swept.flows)
             deleted += swept.deleted
             if swept.complete:

@@ -21,7 +21,7 @@ from endpointslice.endpoints import merge_endpoints
 from endpointslice.snapshot import Snapshot
 from endpointslice.types import IP, Family, Protocol, Service, ServiceName, Slice
 from proxy.kernel.change import Change
-from proxy.kernel.ruleset import SetName
+from proxy.kernel.ruleset import SetId, SetName
 from proxy.planner.frontends import Claim, ClaimKey, Claims, service_claims
 
 Socket = bytes  # an address and a port in network order: 6 or 18 bytes, so the families never meet
@@ -43,10 +43,13 @@ class Judgement(NamedTuple):
     keep: Mapping[Socket, Sockets]  # a frontend -> where its answers may come from
     gone: Mapping[Socket, Sockets]  # a frontend that was -> where its answers mustn't come from any more
     fresh: Sockets = _NO_SOCKETS  # TCP frontends that nobody of ours translated until now
+    coming: Sockets = _NO_SOCKETS  # where answers may come from by writes of which nothing else here knows
 
 
 def is_stale(judgement: Judgement, destination: Socket, answers_from: Socket) -> bool:
     """Whether the flow to this destination, answered from there, is certainly ours and certainly wrong."""
+    if answers_from in judgement.coming:
+        return False
     keep = judgement.keep.get(destination)
     if keep is None:
         return answers_from in judgement.gone.get(destination, _NO_SOCKETS)
@@ -145,16 +148,33 @@ def deleted_targets(change: Change) -> dict[ClaimKey, Sockets]:
     """By UDP frontend, the endpoints that the change took out of our own table: proof that they were ours."""
     found: dict[ClaimKey, set[Socket]] = {}
     for set_id, part in change.sets.items():
-        if set_id.name in _VIP_ENDPOINTS:
-            address_bytes = 4 if set_id.family is Family.IPV4 else 16
-        elif set_id.name in _NODE_PORT_ENDPOINTS:
-            address_bytes = 0
-        else:
+        address_bytes = _address_bytes(set_id)
+        if address_bytes is None:
             continue
         for key, target in part.delete.items():
-            if key[address_bytes : address_bytes + _FIELD_BYTES] == _UDP_KEY:
+            if key.startswith(_UDP_KEY, address_bytes):
                 found.setdefault(_parse_key(set_id.family, key, address_bytes), set()).add(target[:-2])
     return {key: frozenset(sockets) for key, sockets in found.items()}
+
+
+def added_targets(change: Change) -> Sockets:
+    """The endpoints that the change brings into our own table for UDP frontends, or moves within it."""
+    return frozenset(
+        target[:-2]
+        for set_id, part in change.sets.items()
+        if (address_bytes := _address_bytes(set_id)) is not None
+        for key, target in part.add.items()
+        if key.startswith(_UDP_KEY, address_bytes)
+    )
+
+
+def _address_bytes(set_id: SetId) -> int | None:
+    """With how many bytes of address the keys of a map of endpoints begin; None: it isn't one."""
+    if set_id.name in _NODE_PORT_ENDPOINTS:
+        return 0
+    if set_id.name in _VIP_ENDPOINTS:
+        return 4 if set_id.family is Family.IPV4 else 16
+    return None
 
 
 def added_frontends(change: Change, node_addresses: Iterable[IP]) -> Sockets:

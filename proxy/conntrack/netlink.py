@@ -4,13 +4,15 @@ import errno
 import os
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 from endpointslice.types import Family
+from proxy.conntrack.coming import Coming
 from proxy.conntrack.flows import Judgement
-from proxy.conntrack.messages import Dump, pack_deletes, pack_dump, plan_dumps, scan_flows
+from proxy.conntrack.messages import Dump, Scan, pack_deletes, pack_dump, plan_dumps, scan_flows
 from proxy.kernel.batch import NLMSG_ERROR, iter_replies, parse_error
 from proxy.kernel.change import KernelError
 from proxy.kernel.connection import open_socket
@@ -44,22 +46,23 @@ class FlowTable:
         self._lists.close()
         self._deletes.close()
 
-    def sweep(self, family: Family, judgement: Judgement) -> Swept:
+    def sweep(self, family: Family, judgement: Judgement, coming: Coming) -> Swept:
         """Delete the family's stale flows. KernelError: not permitted, or this kernel can't.
 
         Few destinations are asked for by the kernel's own filter; else all flows of the protocol are. Memory doesn't
         grow with the table: what a datagram shows to be stale is deleted before the next one is read.
         """
-        done = [self._sweep(family, judgement, dump) for dump in plan_dumps(family, judgement)]
+        judge = partial(_judge, family, judgement, coming)
+        done = [self._sweep(family, dump, judge) for dump in plan_dumps(family, judgement)]
         return Swept(sum(d.flows for d in done), sum(d.deleted for d in done), all(d.complete for d in done))
 
-    def _sweep(self, family: Family, judgement: Judgement, dump: Dump) -> Swept:
+    def _sweep(self, family: Family, dump: Dump, judge: Callable[[bytes], Scan]) -> Swept:
         self._sequence += 1
         _send(self._lists, pack_dump(family, self._sequence, dump))
         flows = deleted = 0
         complete = True
         while True:
-            scan = scan_flows(self._receive(self._lists), family, judgement)
+            scan = judge(self._receive(self._lists))
             flows += scan.flows
             deleted += self._delete(family, scan.stale)
             complete = complete and not scan.interrupted
@@ -101,6 +104,11 @@ class FlowTable:
         except OSError as error:
             raise KernelError(_explain(error.errno or 0)) from error
         return bytes(memoryview(self._buffer)[:size])
+
+
+def _judge(family: Family, judgement: Judgement, coming: Coming, datagram: bytes) -> Scan:
+    """By what is known now that the flows are here: they may be newer than the judgement."""
+    return scan_flows(datagram, family, judgement._replace(coming=coming.sockets))
 
 
 def _open() -> socket.socket:

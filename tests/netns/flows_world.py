@@ -3,7 +3,7 @@
 import json
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from endpointslice.types import (
 )
 from proxy.commits import Commit
 from proxy.conntrack.cleaner import Cleaner
+from proxy.conntrack.coming import Coming
 from proxy.conntrack.flows import Judgement
 from proxy.conntrack.netlink import FlowTable, Swept
 from proxy.kernel.netlink import NftKernel
@@ -68,15 +69,16 @@ def dns_slices(world: World, pods: Iterable[str], service: str = "default/dns") 
 
 
 class CountingTable:
-    """The real flows; remembers what each look did."""
+    """The real flows; the proxy is told before each look, and what it did."""
 
-    def __init__(self, netns: str, seen: list[Swept]) -> None:
+    def __init__(self, netns: str, proxy: "Proxy") -> None:
         self._table = run_in(netns, FlowTable)
-        self._seen = seen
+        self._proxy = proxy
 
-    def sweep(self, family: Family, judgement: Judgement) -> Swept:
-        swept = self._table.sweep(family, judgement)
-        self._seen.append(swept)
+    def sweep(self, family: Family, judgement: Judgement, coming: Coming) -> Swept:
+        self._proxy.before_sweep()
+        swept = self._table.sweep(family, judgement, coming)
+        self._proxy.swept.append(swept)
         return swept
 
     def close(self) -> None:
@@ -91,7 +93,8 @@ class Proxy:
         self._node = Node(NodeName(NODE), addresses=(IP(world.host(NODE).ipv4), IP(world.host(NODE).ipv6)))
         self.swept: list[Swept] = []
         self.commits: list[Commit] = []
-        self._cleaner = Cleaner(tuple(Family), lambda: CountingTable(netns, self.swept))
+        self.before_sweep: Callable[[], object] = lambda: None  # what happens once a look is decided on
+        self._cleaner = Cleaner(tuple(Family), lambda: CountingTable(netns, self))
         self._cleaner.start()
         self._kernel = run_in(netns, NftKernel)
         settings = Settings(NodeName(NODE), (CIDR("10.244.0.0/16"), CIDR("fd00:10:244::/56")))
@@ -111,8 +114,14 @@ class Proxy:
     def put(self, *objects: Object) -> None:
         """These objects, changed; returns when the flows have been looked at."""
         before = len(self.swept)
-        self._loop.inbox.put(Events(tuple(Changed(kind_of(one), one.name, one) for one in objects)))
+        self.change(*objects)
         self.await_sweep(before)
+
+    def change(self, *objects: Object) -> None:
+        """These objects, changed; returns when the kernel has it."""
+        before = len(self.commits)
+        self._loop.inbox.put(Events(tuple(Changed(kind_of(one), one.name, one) for one in objects)))
+        until(lambda: len(self.commits) > before)
 
     def delete(self, *names: tuple[Kind, str]) -> None:
         """These objects are gone; returns when the flows have been looked at."""

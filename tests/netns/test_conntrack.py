@@ -20,10 +20,12 @@ from tests.netns.flows_world import (
     NODE,
     Clients,
     Proxy,
+    Talk,
     dns_service,
     dns_slices,
     running,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.netns
 
@@ -136,6 +138,28 @@ def test_a_flow_from_before_the_service_finds_its_first_endpoint(world: World, p
     talk.until_answered_by("first")
 
 
+def test_a_flow_to_an_endpoint_that_came_while_flows_were_looked_at_stays(
+    world: World, proxy: Proxy, clients: Clients
+) -> None:
+    proxy.list_all(dns_service(), *dns_slices(world, ["first"]))
+    met: list[tuple[Talk, str]] = []
+
+    def come() -> None:
+        if not met:
+            proxy.change(*dns_slices(world, ["second"]))
+            talk = clients.talk("client", CLUSTER_IP, 53)
+            met.append((talk, talk.ask()))
+
+    proxy.before_sweep = come
+    before = len(proxy.swept)
+    proxy.change(*dns_slices(world, ["first", "far"]))
+    until(lambda: len(proxy.swept) >= before + 4)  # the look at what "far" changed, and at what "second" did
+
+    ((talk, answer),) = met
+    assert answer == "second"
+    assert clients.is_tracked(talk.port), "an answer that is on its way would be lost"
+
+
 def test_a_flow_stays_whatever_policies_say(world: World, proxy: Proxy, clients: Clients) -> None:
     """Report 126934: flows were cut that were still right."""
     proxy.list_all(dns_service(), *dns_slices(world, ["far"]))
@@ -218,11 +242,12 @@ def test_a_restart_mends_what_went_wrong_meanwhile_and_cuts_nothing_else(world: 
 
 UNPRIVILEGED = """
 from endpointslice.types import Family
+from proxy.conntrack.coming import Coming
 from proxy.conntrack.flows import Judgement
 from proxy.conntrack.netlink import FlowTable
 from proxy.kernel.change import KernelError
 try:
-    FlowTable().sweep(Family.IPV4, Judgement({bytes(6): frozenset()}, {}))
+    FlowTable().sweep(Family.IPV4, Judgement({bytes(6): frozenset()}, {}), Coming())
 except KernelError as error:
     print(error.reason)
 """

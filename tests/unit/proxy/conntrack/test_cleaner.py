@@ -8,6 +8,7 @@ from endpointslice.snapshot import EMPTY, Snapshot, Touched
 from endpointslice.types import IP, Family, Protocol, Service, ServiceName, ServicePort
 from proxy.commits import Commit
 from proxy.conntrack.cleaner import AGAIN_S, FULL_S, RETRY_S, Cleaner
+from proxy.conntrack.coming import Coming
 from proxy.conntrack.flows import Judgement, pack_socket
 from proxy.conntrack.netlink import Swept
 from proxy.kernel.change import Change, KernelError, MapChange
@@ -24,11 +25,13 @@ class KeptFlows:
 
     def __init__(self) -> None:
         self.asked: list[set[bytes]] = []
+        self.coming: list[frozenset[bytes]] = []
         self.fresh: list[frozenset[bytes]] = []
         self.answers: list[Swept | KernelError] = []
         self.closed = 0
 
-    def sweep(self, _family: Family, judgement: Judgement) -> Swept:
+    def sweep(self, _family: Family, judgement: Judgement, coming: Coming) -> Swept:
+        self.coming.append(coming.sockets)
         self.asked.append({*judgement.keep, *judgement.gone})
         self.fresh.append(judgement.fresh)
         answer = self.answers.pop(0) if self.answers else Swept(0, 0, complete=True)
@@ -170,3 +173,13 @@ def test_a_refusal_is_said_once_and_everything_is_tried_again(flows: KeptFlows, 
     assert [(line["log_level"], line["event"], line["why"]) for line in lines] == [
         ("warning", "conntrack_unavailable", "not permitted")
     ]
+
+
+def test_what_is_being_written_is_coming_at_a_look_of_before(flows: KeptFlows, cleaner: Cleaner) -> None:
+    key = pack_vip(IP("10.96.0.1"), Protocol.UDP, 53) + pack_index(0)
+    endpoints = SetId(Family.IPV4, SetName.ENDPOINTS)
+    cleaner.writing(Change({endpoints: MapChange({}, {key: pack_target(IP("10.244.0.1"), 53)})}))
+
+    cleaner.work(0.0)
+
+    assert flows.coming == [{pack_socket(IP("10.244.0.1"), 53)}]
