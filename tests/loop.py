@@ -104,9 +104,13 @@ class RunningLoop:
         self.source = KeepingSource()
         settings = Settings(NodeName("n1"), cluster_cidrs=(CIDR("10.244.0.0/16"),))
         self.commits: list[Commit] = []
+        self.told: list[tuple[Change, str]] = []  # what was going to be written, and the kernel's last call until then
         self.loop = Loop(settings, self.source, kernel, pacing, [self])
         self.thread = threading.Thread(target=self.loop.run, daemon=True)
         self.thread.start()
+
+    def writing(self, change: Change) -> None:
+        self.told.append((change, self.kernel.calls[-1]))
 
     def committed(self, commit: Commit) -> None:
         self.commits.append(commit)

@@ -273,6 +273,20 @@ def test_observers_hear_of_each_commit_and_what_it_touched() -> None:
     assert second.snapshot.services.keys() == {WEB.name, OTHER.name}
 
 
+def test_observers_may_hear_of_each_write_before_the_kernel_does() -> None:
+    with running() as loop:
+        loop.list_all(WEB, PIECE)
+        loop.put(a_slice([B, C]))
+        loop.until(lambda: len(loop.commits) == 2)  # the lists, and the change
+        loop.kernel.errors = [KernelError("busy")]
+        loop.put(a_slice([C]))
+        loop.until(lambda: len(loop.commits) == 3)  # and one that is refused first
+
+    assert [called for _change, called in loop.told] == ["read", "install", "run", "read"]
+    assert [change for change, _called in loop.told[:2]] == [commit.change for commit in loop.commits[:2]]
+    assert loop.told[2:] == [(loop.commits[2].change, "run"), (loop.commits[2].change, "read")]
+
+
 def test_a_commit_says_which_addresses_node_ports_answer_on() -> None:
     with running() as loop:
         loop.list_all(Node(NodeName("n1"), addresses=(IP("192.0.2.1"), IP("192.0.2.2"), IP("fd00::1"))))
