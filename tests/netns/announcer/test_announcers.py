@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -41,6 +41,16 @@ def all_agree(lan: Lan, vip: IP) -> str:
     """The owner's name once every announcer names the same; "" until then."""
     owners = {found.owner if (found := node.vip(vip)) is not None else "" for node in lan.nodes}
     return owners.pop() if len(owners) == 1 else ""
+
+
+def replace_process(node: Node, follows: Callable[[], object]) -> None:
+    """Start another beside it, and end the first, which may have been stopped, once the other one follows it."""
+    old = node.start()
+    assert old is not None
+    wait_for(follows)
+    old.send_signal(signal.SIGCONT)
+    old.terminate()
+    old.wait(60)
 
 
 def announced(lan: Lan, vip: IP, for_s: float) -> list[Heard]:
@@ -145,11 +155,7 @@ def test_a_process_that_is_started_beside_another_goes_on_in_its_place(calm: Lan
     taken = sum(node.log.count("taken") for node in calm.nodes)
 
     for node in {owner, owner_v6}:
-        old = node.start()
-        wait_for(lambda: "took_over" in node.log)  # noqa: B023  # used at once
-        assert old is not None
-        old.terminate()
-        old.wait(60)
+        replace_process(node, lambda: "took_over" in node.log)  # noqa: B023  # used at once
 
     wait_for(lambda: calm.ask(V4[0]) == [owner.mac])
     wait_for(lambda: calm.ask(V6) == [owner_v6.mac])
@@ -166,11 +172,7 @@ def test_who_has_heard_whole_lists_of_others_hands_over_too(lan: Lan) -> None:
     owner.signal(signal.SIGCONT)  # what others have it asks for as a whole: it missed what changed
     wait_for(lambda: "replaced" in owner.log and all_agree(lan, V4[0]))
 
-    old = owner.start()
-    wait_for(lambda: "took_over" in owner.log)
-    assert old is not None
-    old.terminate()
-    old.wait(60)
+    replace_process(owner, lambda: "took_over" in owner.log)
 
     assert owner.status() is not None
     assert wait_for(lambda: all_agree(lan, V4[0])) != owner.name
@@ -181,12 +183,7 @@ def test_who_ends_after_another_went_on_without_its_state_leaves_it_its_socket(c
     node = others(calm, calm.owner(V4[0]))[0]
     node.signal(signal.SIGSTOP)
 
-    old = node.start()
-    wait_for(lambda: "not_taken_over" in node.log and node.status())
-    assert old is not None
-    old.send_signal(signal.SIGCONT)
-    old.terminate()
-    old.wait(60)
+    replace_process(node, lambda: "not_taken_over" in node.log and node.status())
 
     assert node.status() is not None
     assert wait_for(lambda: all_agree(calm, V4[0])) != node.name
