@@ -134,6 +134,7 @@ class Simulation(Watch):
         node = self.nodes[name]
         if node.state is not None and not node.paused:
             handed = parse_state(render_state(node.state), NodeName(name))
+            assert handed == node.state
             assert handed is not None
             node.state = hand_over(handed)
 
