@@ -126,6 +126,15 @@ def list_claimants(state: State, way: Way) -> list[ServiceSpec]:
     return [*owners, *(service for service in others if service not in owners)]
 
 
+def find_server(state: State, way: Way, named: str) -> ServiceSpec | None:
+    """The Service that closeby serves there: the first claimant, else the one of that name, as for a NodePort.
+
+    A Service of another proxy has its addresses still, which another Service may claim, and get.
+    """
+    claimants = list_claimants(state, way)
+    return claimants[0] if claimants else next((one for one in state.services if one.name == named), None)
+
+
 def list_vips(service: ServiceSpec) -> tuple[str, ...]:
     """Its addresses beside the ClusterIPs."""
     return (*service.external_ips, *(one.ip for one in service.balancer_ips if one.mode == "VIP"))

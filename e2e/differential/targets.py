@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from random import Random
 from typing import NamedTuple
 
-from e2e.differential.expect import Own, Way, choose_as_closeby, find_port, list_claimants, list_vips
+from e2e.differential.expect import Own, Way, choose_as_closeby, find_port, find_server, list_claimants, list_vips
 from e2e.differential.model import PortSpec, ServiceSpec, State
 from e2e.differential.places import GATEWAY_IPS, LOCAL_PODS, NODE, NODE_IPS, OUTSIDE, REMOTE_POD, WRONG_PORT, cluster_ip
 
@@ -106,9 +106,8 @@ def _make_probe(state: State, probe: Probe) -> Probe:
     target = probe.target
     if not target.candidates:
         return probe
-    claimants = list_claimants(state, probe.way)
-    claimed = len(claimants) > 1
-    own = claimants[0] if claimed else next((one for one in state.services if one.name == target.service), None)
+    claimed = len(list_claimants(state, probe.way)) > 1
+    own = find_server(state, probe.way, target.service)
     if own is None or not _serves(own, target):
         return probe
     chosen, why = choose_as_closeby(own, probe.way, state.zone)

@@ -14,6 +14,7 @@ from e2e.differential.expect import (
     choose_as_closeby,
     choose_as_peer,
     find_port,
+    find_server,
     list_claimants,
     reached,
 )
@@ -57,13 +58,13 @@ class Wanted(NamedTuple):
 
 def find_wanted(states: Sequence[State], found: Disagreement) -> Wanted | None:
     """What explains the difference after these states of a world; None: nothing does."""
-    claimants = list_claimants(states[-1], found.probe.way)
-    if len(claimants) > 1:
+    way = found.probe.way
+    if len(list_claimants(states[-1], way)) > 1:
         return _CLAIMED if keeps_own_rule(found.probe, found.closeby) else None
-    for service in states[-1].services:
-        if service.name == found.probe.target.service:
-            return next((one for one in WANTED if one.explains(Case(service, states, found))), None)
-    return None
+    service = find_server(states[-1], way, found.probe.target.service)
+    if service is None:
+        return None
+    return next((one for one in WANTED if one.explains(Case(service, states, found))), None)
 
 
 def _keeps_daemon_sets_traffic(case: Case) -> bool:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from e2e.differential.expect import Own, choose_as_closeby
 from e2e.differential.judge import Disagreement
 from e2e.differential.model import DaemonSetSpec, EndpointSpec, PortSpec, ServiceSpec, SlicePortSpec, SliceSpec, State
+from e2e.differential.places import OTHER_PROXY
 from e2e.differential.targets import Probe, list_probes
 from e2e.differential.wanted import find_wanted
 
@@ -129,6 +130,20 @@ def test_of_two_services_that_claim_an_address_the_older_one_has_it() -> None:
     assert claimed.why is Own.CLAIM
     assert find_wanted([state], Disagreement(claimed, frozenset({FROM_NEAR}), frozenset({FROM_FAR})))
     assert not find_wanted([state], Disagreement(claimed, frozenset({FROM_FAR}), frozenset({FROM_NEAR})))
+
+
+def test_an_address_whose_own_service_is_another_proxys_is_judged_by_the_service_that_claims_it() -> None:
+    hidden = service(HERE, label=OTHER_PROXY)
+    claimant = service(NEAR, FAR, distribution="PreferClose", external_ips=("10.96.1.1",))
+    state = State("za", (hidden, replace(claimant, name="other", cluster_ips=("10.96.1.2",))))
+    asked = probe(state)
+
+    assert asked.target.service == "web"
+    assert (asked.must, asked.why) == (frozenset({"10.244.3.130 8080"}), Own.NO_HINTS)
+    wanted = find_wanted([state], Disagreement(asked, frozenset({FROM_NEAR}), frozenset({FROM_NEAR, FROM_FAR})))
+    assert wanted
+    assert wanted.name == Own.NO_HINTS
+    assert not find_wanted([state], Disagreement(asked, frozenset({FROM_FAR}), frozenset({FROM_NEAR, FROM_FAR})))
 
 
 def test_of_an_address_that_stands_twice_the_one_that_does_not_terminate_counts() -> None:
