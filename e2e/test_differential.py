@@ -12,11 +12,13 @@ import pytest
 from e2e.cluster.kernel import nft
 from e2e.differential.generate import make_world
 from e2e.differential.judge import confirm, find_disagreements
-from e2e.differential.model import State, World
+from e2e.differential.model import EndpointSpec, PortSpec, ServiceSpec, SlicePortSpec, SliceSpec, State, World
+from e2e.differential.places import LOCAL_PODS, POD_IPS, SERVERS_NODE, cluster_ip, endpoint_pool
 from e2e.differential.report import Difference, describe, write_difference
 from e2e.differential.rig import Rig, run_rig
 from e2e.differential.run import Runner
 from e2e.differential.targets import list_probes
+from e2e.differential.wanted import find_wanted
 
 pytestmark = pytest.mark.e2e
 
@@ -69,6 +71,21 @@ def test_a_proxy_that_lost_its_rules_is_found_out(rig: Rig, runner: Runner) -> N
 
     assert found
     assert all(":" not in one.probe.target.ip for one in found)
+
+
+def test_a_connection_whose_packet_is_lost_stays_lost_however_long_one_waits(rig: Rig, runner: Runner) -> None:
+    itself = EndpointSpec(POD_IPS[0][0])  # without a nodeName: kube-proxy's packets to it are lost
+    others = [EndpointSpec(ip, SERVERS_NODE) for ip in endpoint_pool(ipv6=False).remote[:5]]
+    piece = SliceSpec("v4-0", is_ipv6=False, ports=(SlicePortSpec("", "TCP", 8080),), endpoints=(itself, *others))
+    web = ServiceSpec("web", "ClusterIP", (cluster_ip(1, ipv6=False),), (PortSpec("", "TCP", 80),), (piece,))
+    state = State("za", (web,))
+    assert runner.judge(World(0, (state,))) is None
+    probe = next(one for one in list_probes(state) if one.client == LOCAL_PODS[0] and one.target.candidates == 6)
+
+    found = confirm(rig, [probe])
+
+    assert [("timed-out" in one.closeby, "timed-out" in one.peer) for one in found] == [(False, True)]
+    assert find_wanted([state], found[0])
 
 
 def is_rich(state: State) -> bool:

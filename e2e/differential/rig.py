@@ -40,22 +40,21 @@ _API_IP = "198.18.255.1"
 # No limit on ICMP errors, which both proxies refuse with; and flows are forgotten soon, since ports come again.
 _LIFTED = {"ipv4/icmp_ratemask": "0", "ipv4/icmp_msgs_per_sec": "1000000", "ipv4/icmp_msgs_burst": "100000"}
 _PINGS = {"ipv4/ping_group_range": "0 0"}  # ICMP sockets for root
-_TIMEOUTS = (
-    "syn_sent",
+_ONE_SECOND = (
     "syn_recv",
     "fin_wait",
     "close_wait",
     "last_ack",
     "time_wait",
     "close",
-    "max_retrans",
     "unacknowledged",
 )
+# Longer than a client waits: an answer to a forgotten flow would never be translated back, and the second SYN of a
+# connection whose first was lost would begin another flow, to an endpoint chosen anew.
+_AWAITED = ("tcp_timeout_syn_sent", "tcp_timeout_max_retrans", "udp_timeout", "udp_timeout_stream")
 _SHORT = {
-    **{f"netfilter/nf_conntrack_tcp_timeout_{state}": "1" for state in _TIMEOUTS},
-    # Longer than a client waits: an answer to a forgotten flow would never be translated back.
-    "netfilter/nf_conntrack_udp_timeout": "10",
-    "netfilter/nf_conntrack_udp_timeout_stream": "10",
+    **{f"netfilter/nf_conntrack_tcp_timeout_{state}": "1" for state in _ONE_SECOND},
+    **{f"netfilter/nf_conntrack_{key}": "10" for key in _AWAITED},
 }
 
 
