@@ -10,7 +10,6 @@ from e2e.world.clients import Hosts, Outcome, Record, Target, Traffic
 from e2e.world.processes import Clients, Errand
 
 _EVERY_S = 0.05  # five targets, each once: 100 attempts a second
-_SLOW_S = 0.5  # the kernel sends a SYN again after a second
 
 Targets = Mapping[str, Sequence[Target]]  # by the host that asks
 
@@ -30,7 +29,7 @@ class Cost(NamedTuple):
 
     attempts: int
     failed: Mapping[str, int]  # new connections and exchanges without an answer, by who asked whom and how it ended
-    slow: int  # answered, but after more than half a second: a packet was lost
+    resent: int  # answered, but only since the kernel sent a SYN again: a packet was lost
     flows: int
     broken: int  # established connections that ended
     lost: int  # questions of established flows without an answer
@@ -39,7 +38,7 @@ class Cost(NamedTuple):
     @property
     def total(self) -> int:
         """All of it; 0 is the aim."""
-        return sum(self.failed.values()) + self.slow + self.broken + self.lost + self.moved
+        return sum(self.failed.values()) + self.resent + self.broken + self.lost + self.moved
 
 
 class Load:
@@ -88,7 +87,7 @@ def count(ended: Sequence[tuple[str, Record]], flows: Sequence[Flow]) -> Cost:
     return Cost(
         attempts=len(ended),
         failed=Counter(f"{who}: {record.outcome}" for who, record in ended if record.outcome is not Outcome.ANSWERED),
-        slow=sum(record.outcome is Outcome.ANSWERED and record.took_s > _SLOW_S for _, record in ended),
+        resent=sum(record.outcome is Outcome.ANSWERED and record.resent > 0 for _, record in ended),
         flows=len(flows),
         broken=sum(bool(flow.broken) for flow in flows),
         lost=sum(flow.lost for flow in flows),

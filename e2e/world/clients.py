@@ -46,7 +46,11 @@ class Outcome(StrEnum):
 
 
 class Record(NamedTuple):
-    """One attempt. `name` and `source` are the server's words: who it is, and whom it saw; "" without an answer."""
+    """One attempt. `name` and `source` are the server's words: who it is, and whom it saw; "" without an answer.
+
+    `resent` says how often the kernel sent a SYN again until one was answered. A busy machine makes an attempt slow,
+    and only a lost packet makes this more than 0.
+    """
 
     target: int  # index into the targets
     began: float  # monotonic seconds, the same clock as time.monotonic()
@@ -54,6 +58,7 @@ class Record(NamedTuple):
     outcome: Outcome
     name: str
     source: str
+    resent: int = 0
 
 
 class Tally(NamedTuple):

@@ -3,9 +3,10 @@
     echo '{"targets": [{"protocol": "tcp", "ip": "10.96.0.10", "port": 80, "tries": 100}]}' | python -m e2e.world.probe
 
 The first line on stdin is the order. With "interval_s" in it every target is tried once each interval until stdin ends,
-else `tries` times as fast as it goes. The answer is one JSON line: [target, began, took_s, outcome, name, source] for
-each attempt, by CLOCK_MONOTONIC, which all processes of a machine share. Outcomes: answered, refused, timed-out,
-unreachable, broken. Only the standard library.
+else `tries` times as fast as it goes. The answer is one JSON line: [target, began, took_s, outcome, name, source,
+resent] for each attempt, by CLOCK_MONOTONIC, which all processes of a machine share. Outcomes: answered, refused,
+timed-out, unreachable, broken. `resent` is how often the kernel sent a SYN again before it was answered. Only the
+standard library.
 
 Each attempt has a socket of its own, with the next source port, from "first_port" on. Datagrams from a port that was
 used half a minute ago would be no new exchange but part of an old one to connection tracking, and go where that one
@@ -30,10 +31,11 @@ _QUESTION = b"who?"
 # After a whole answer the socket is reset, not closed: nothing waits in TIME_WAIT, and conntrack forgets soon.
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _PORTS = range(1024, 65536)
+_TOTAL_RETRANS = struct.Struct("=100xI")  # of struct tcp_info, include/uapi/linux/tcp.h
 _UNREACHABLE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EPERM, errno.EADDRNOTAVAIL}
 
 Order = dict[str, object]
-Record = tuple[int, float, float, str, str, str]
+Record = tuple[int, float, float, str, str, str, int]
 
 
 class Target:
@@ -56,6 +58,7 @@ class Attempt:
         self.began = time.monotonic()
         self.deadline = self.began + target.timeout_s
         self.asked = False
+        self.resent = 0
         self.answer = b""
         self.sock = socket.socket(target.family, socket.SOCK_STREAM if target.is_tcp else socket.SOCK_DGRAM)
         self.sock.settimeout(0.0)
@@ -67,6 +70,7 @@ class Attempt:
         if not self.asked:
             if code := self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
                 raise OSError(code, "connect")
+            self.resent = _count_resent(self.sock) if self.target.is_tcp else 0
             self.sock.send(_REQUEST if self.target.is_tcp else _QUESTION)
             self.asked = True
             return False
@@ -82,7 +86,7 @@ class Attempt:
         if outcome == "answered":
             said = json.loads(self.answer.rpartition(b"\r\n")[2])
             name, source = said["name"], said["source"]
-        return (self.index, self.began, time.monotonic() - self.began, outcome, name, source)
+        return (self.index, self.began, time.monotonic() - self.began, outcome, name, source, self.resent)
 
 
 class Attempts:
@@ -188,6 +192,12 @@ def take_turns(tries: Iterable[int]) -> Iterator[int]:
                 continue
             left[index] -= 1
             yield index
+
+
+def _count_resent(sock: socket.socket) -> int:
+    """Segments of the connection that the kernel sent again; before the first data these are SYNs."""
+    (count,) = _TOTAL_RETRANS.unpack(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TOTAL_RETRANS.size))
+    return int(count)
 
 
 def _outcome(code: int) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e.cluster.kernel import nft
 from e2e.controlplane.waiting import wait_for
 from e2e.world import netns
 from e2e.world.clients import Outcome, Tally, Target, Traffic, probe
@@ -79,6 +80,22 @@ def test_a_port_that_nobody_listens_on_refuses(world: World, protocol: str) -> N
     tally = ask(world, "client-n", Target(protocol, world.host("web-s").ipv4, 9, tries=10))
 
     assert tally.outcomes == {Outcome.REFUSED: 10}
+
+
+@pytest.mark.parametrize(("flags", "resent"), [("syn", 1), ("fin", 0)])
+def test_a_connection_says_how_often_its_syn_was_sent_again(world: World, flags: str, resent: int) -> None:
+    """Of each the first packet with that flag alone is lost; none is a FIN alone."""
+    target = Target("tcp", world.host("web-s").ipv4, 8080)
+    rule = f"tcp flags == {flags} tcp dport 8080 tcp sport != @seen add @seen {{ tcp sport }} drop"
+    lossy = "set seen { type inet_service; size 64; flags dynamic; };"
+    lossy += f"chain loses {{ type filter hook prerouting priority raw; {rule}; }};"
+    nft(world.host("web-s").netns, f"table ip lossy {{ {lossy} }}")
+    with Traffic(world, {"client-n": [target]}, interval_s=0.2) as traffic:
+        time.sleep(STRETCH_S)
+        records = traffic.stop()["client-n"]
+    nft(world.host("web-s").netns, "delete table ip lossy")
+
+    assert {(r.outcome, r.resent) for r in records} == {(Outcome.ANSWERED, resent)}
 
 
 def test_hundreds_of_connections_from_every_client_at_once_are_all_counted(world: World) -> None:
