@@ -7,6 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _EVERY_S = 0.05
+_STOOD_S = 0.25
 
 
 def wait_for(probe: Callable[[], T | None], what: str, *, timeout_s: float = 60.0) -> T:
@@ -19,3 +20,13 @@ def wait_for(probe: Callable[[], T | None], what: str, *, timeout_s: float = 60.
         if time.monotonic() > deadline:
             raise TimeoutError(f"not within {timeout_s:g} s: {what}; the last answer was {answer!r}")
         time.sleep(_EVERY_S)
+
+
+def sleep_awake(seconds: float) -> None:
+    """Sleep, and for as much longer as the machine stood still meanwhile: all that runs on it stood still, too."""
+    left_s = seconds
+    while left_s > 0:
+        began = time.monotonic()
+        time.sleep(min(_EVERY_S, left_s))
+        took_s = time.monotonic() - began
+        left_s -= took_s if took_s < _STOOD_S else 0.0

@@ -6,6 +6,7 @@ an endpoint that is chosen at random stays unseen less than once in 10^9 runs.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from e2e.demo.promises import Promise
@@ -16,6 +17,7 @@ _REFUSED_TRIES = 50
 _DROPPED_TRIES = 10  # each of them takes its whole time-out
 _UNSEEN = 1e-9
 SETTLE_S = 1.0  # a change must be followed by then
+_STOOD_S = 0.25  # between two attempts: the machine stood still, and nobody can follow a change meanwhile
 
 _OUTCOMES = {"reject": Outcome.REFUSED, "drop": Outcome.TIMED_OUT}
 
@@ -90,7 +92,8 @@ def judge_change(
     failed = len(unserved) if old.verdict == new.verdict == "dnat" else 0
     complaints = [f"before: {_name(r)}" for r in until if not _fits(old, r, addresses)]
     complaints += [f"after: {_name(r)}" for r in neither]
-    complaints += [f"the old plan still after {only_old[-1]:.1f} s"] if only_old and only_old[-1] > SETTLE_S else []
+    late = only_old and only_old[-1] - _stood(since, written, only_old[-1]) > SETTLE_S
+    complaints += [f"the old plan still after {only_old[-1]:.1f} s"] if late else []
     complaints += ["the new plan never followed"] if old != new and only_old and not settled else []
     complaints += [f"{pod} never answered" for pod in sorted(new.pods - {r.name for r in settled})]
     return Change(
@@ -101,6 +104,12 @@ def judge_change(
         failed=failed,
         complaints=tuple(dict.fromkeys(complaints)),
     )
+
+
+def _stood(records: Sequence[Record], written: float, until_s: float) -> float:
+    """How long nothing was tried, of so many seconds after the write."""
+    times = [written, *(record.began for record in records if record.began - written <= until_s)]
+    return sum(later - earlier for earlier, later in pairwise(times) if later - earlier > _STOOD_S)
 
 
 def _fits(promise: Promise, record: Record, addresses: Addresses) -> bool:

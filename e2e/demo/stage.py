@@ -1,10 +1,10 @@
 """EFFECT: the demo's cluster with its daemons up, and what can be done on it: ask everyone, and change the world."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from e2e.closeby import Closeby
+from e2e.controlplane.waiting import sleep_awake
 from e2e.demo.acts import Act, list_streams
 from e2e.demo.cast import Cast, Offer
 from e2e.demo.folder import Folder, edit_file, replace_file
@@ -99,7 +99,7 @@ class Stage:
 
         def misspell_and_mend() -> Mapping[str, float]:
             began = self.folder.write(wrong, edit_file)
-            time.sleep(_TYPO_S)
+            sleep_awake(_TYPO_S)
             self.folder.write(files, edit_file)
             return began
 
@@ -113,9 +113,9 @@ class Stage:
         for visit in visits:
             orders.setdefault(visit.client, []).append(visit.target._replace(timeout_s=_DROP_S))
         with Traffic(self.world, orders, _INTERVAL_S) as traffic:
-            time.sleep(_BEFORE_S)
+            sleep_awake(_BEFORE_S)
             written = apply()
-            time.sleep(_AFTER_S)
+            sleep_awake(_AFTER_S)
             records = traffic.stop()
         self.connections += sum(map(len, records.values()))
         moved: list[Moved] = []

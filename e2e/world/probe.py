@@ -11,6 +11,9 @@ standard library.
 Each attempt has a socket of its own, with the next source port, from "first_port" on. Datagrams from a port that was
 used half a minute ago would be no new exchange but part of an old one to connection tracking, and go where that one
 went; so would a SYN for two minutes, if an earlier one had no answer.
+
+A machine that stands still answers nobody, and that is no time-out: the time in which the client itself didn't run
+isn't counted against an attempt.
 """
 
 import errno
@@ -26,6 +29,7 @@ from collections.abc import Iterable, Iterator
 _IN_FLIGHT = 64
 _TIMEOUT_S = 2.0
 _TICK_S = 0.01  # how late a time-out may be seen
+_STOOD_S = 0.25  # a look that is later than that is a machine that stood still
 _REQUEST = b"GET / HTTP/1.1\r\nHost: world\r\nConnection: close\r\n\r\n"
 _QUESTION = b"who?"
 # After a whole answer the socket is reset, not closed: nothing waits in TIME_WAIT, and conntrack forgets soon.
@@ -97,6 +101,7 @@ class Attempts:
         self._ports = dict.fromkeys((True, False), first_port)  # the last that was used
         self._poll = select.epoll()
         self._open: dict[int, Attempt] = {}
+        self._looked = time.monotonic()
         self.records: list[Record] = []
 
     def __len__(self) -> int:
@@ -127,13 +132,22 @@ class Attempts:
 
     def wait(self, until: float) -> None:
         """Serve the sockets until that time, or until one of them had something, whichever is first."""
-        for fileno, _ in self._poll.poll(max(0.0, until - time.monotonic())):
+        patience_s = max(0.0, until - time.monotonic())
+        for fileno, _ in self._poll.poll(patience_s):
             if (attempt := self._open.get(fileno)) is not None:
                 self._step(fileno, attempt)
         now = time.monotonic()
+        self._forgive(now - self._looked - patience_s)
+        self._looked = now
         for fileno, attempt in [(f, a) for f, a in self._open.items() if a.deadline <= now]:
             del self._open[fileno]
             self._end(attempt, "timed-out")
+
+    def _forgive(self, late_s: float) -> None:
+        """Give what is on its way the time in which the client stood still."""
+        if late_s > _STOOD_S:
+            for attempt in self._open.values():
+                attempt.deadline += late_s
 
     def _step(self, fileno: int, attempt: Attempt) -> None:
         try:

@@ -11,7 +11,7 @@ from e2e.announcers import FEED, AnnouncerProcess
 from e2e.cluster.cluster import NAMES, Cluster
 from e2e.cluster.daemon import Site
 from e2e.cluster.space import PORT, Space
-from e2e.controlplane.waiting import wait_for
+from e2e.controlplane.waiting import sleep_awake, wait_for
 from e2e.demo.l2.judge import NOBODY, Asked, Fate, Moved, Wanted, judge_moved
 from e2e.kind.steps import Steps
 from e2e.lan.measure import STREAM_INTERVAL_S, Window
@@ -131,10 +131,10 @@ class Stage:
         before = self.await_owner(vip)
         target = Target("udp", vip, PORT, timeout_s=_TIMEOUT_S)
         with Traffic(self.cluster.world, {_OUTSIDE: [target]}, STREAM_INTERVAL_S) as traffic:
-            time.sleep(_BEFORE_S)
+            sleep_awake(_BEFORE_S)
             began = time.monotonic()
             act.do(self)
-            time.sleep(act.after_s)
+            sleep_awake(act.after_s)
             ended = time.monotonic()
             records = traffic.stop()[_OUTSIDE]
         self.attempts += len(records)

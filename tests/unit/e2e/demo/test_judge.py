@@ -82,6 +82,12 @@ def test_a_clean_change_is_measured_from_the_write() -> None:
     assert change.first_new_s == pytest.approx(0.05)
 
 
+def test_a_change_is_not_late_for_a_machine_that_stood_still() -> None:
+    records = stream((-0.2, 0.1, "a"), (SETTLE_S + 0.1, SETTLE_S + 0.2, "a"), (SETTLE_S + 0.2, SETTLE_S + 0.5, "b"))
+
+    assert judge_change((promise("a"), promise("b")), records, 0.0, ADDRESSES).complaints == ()
+
+
 def test_going_to_a_part_of_the_old_pods_shows_only_when_the_last_old_one_was() -> None:
     records = stream((-0.2, 0.03, "a"), (0.03, 0.05, "b"), (0.05, 0.06, "a"), (0.06, 0.5, "b"))
 

@@ -32,6 +32,26 @@ def test_each_attempt_has_the_next_source_port(protocol: str) -> None:
     assert FIRST < seen[0] <= seen[-1] < FIRST + 1000, "some may be in use"
 
 
+def test_time_in_which_the_client_stood_still_is_no_time_out() -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(60.0)
+        ip, port = server.getsockname()
+        attempts = Attempts([Target({"protocol": "udp", "ip": ip, "port": port, "timeout_s": 0.5})], FIRST)
+        attempts.start(0)
+        _peer_port(server, attempts)
+        time.sleep(1.0)
+        attempts.wait(0.0)
+        after_the_pause = len(attempts)
+        while len(attempts):
+            attempts.wait(time.monotonic() + 0.01)
+
+    assert (after_the_pause, [outcome for *_, outcome, _name, _source, _resent in attempts.records]) == (
+        1,
+        ["timed-out"],
+    )
+
+
 def _peer_port(server: socket.socket, attempts: Attempts) -> int:
     """From where the attempt that was begun last reaches the server."""
     if server.type is socket.SOCK_STREAM:
