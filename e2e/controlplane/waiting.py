@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _EVERY_S = 0.05
-_STOOD_S = 0.25
+_STOOD_S = 0.25  # for a twentieth of a second: that isn't a busy machine, it stood still
 
 
 def wait_for(probe: Callable[[], T | None], what: str, *, timeout_s: float = 60.0) -> T:

@@ -82,18 +82,23 @@ def test_a_port_that_nobody_listens_on_refuses(world: World, protocol: str) -> N
     assert tally.outcomes == {Outcome.REFUSED: 10}
 
 
-@pytest.mark.parametrize(("flags", "resent"), [("syn", 1), ("fin", 0)])
-def test_a_connection_says_how_often_its_syn_was_sent_again(world: World, flags: str, resent: int) -> None:
-    """Of each the first packet with that flag alone is lost; none is a FIN alone."""
+@pytest.mark.parametrize(
+    ("where", "flags", "clients_port", "resent"),
+    [("web-s", "syn", "sport", 1), ("client-n", "syn | ack", "dport", 1), ("web-s", "fin", "sport", 0)],
+)
+def test_a_connection_says_how_often_its_syn_was_sent_again(
+    world: World, where: str, flags: str, clients_port: str, resent: int
+) -> None:
+    """Of each the first packet with those flags alone is lost; none is a FIN alone."""
     target = Target("tcp", world.host("web-s").ipv4, 8080)
-    rule = f"tcp flags == {flags} tcp dport 8080 tcp sport != @seen add @seen {{ tcp sport }} drop"
+    rule = f"tcp flags == {flags} tcp {clients_port} != @seen add @seen {{ tcp {clients_port} }} drop"
     lossy = "set seen { type inet_service; size 64; flags dynamic; };"
     lossy += f"chain loses {{ type filter hook prerouting priority raw; {rule}; }};"
-    nft(world.host("web-s").netns, f"table ip lossy {{ {lossy} }}")
+    nft(world.host(where).netns, f"table ip lossy {{ {lossy} }}")
     with Traffic(world, {"client-n": [target]}, interval_s=0.2) as traffic:
         time.sleep(STRETCH_S)
         records = traffic.stop()["client-n"]
-    nft(world.host("web-s").netns, "delete table ip lossy")
+    nft(world.host(where).netns, "delete table ip lossy")
 
     assert {(r.outcome, r.resent) for r in records} == {(Outcome.ANSWERED, resent)}
 
